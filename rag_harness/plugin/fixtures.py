@@ -163,7 +163,7 @@ def rag_scrub() -> Scrub | None:
 def rag_recording(
     request: pytest.FixtureRequest, rag_session: RagSession, rag_scrub: Scrub | None
 ) -> Iterator[OwnRecording]:
-    """Replay the HTTP calls that this test makes with httpx, httpx2 or the openai SDK, and record them in mode record.
+    """Replay the calls that this test makes by httpx, httpx2, urllib3 or aiohttp, and record them in mode record.
 
     In the modes auto and replay nothing is called. A call without a recording raises a RecordingMissError, which names
     the nearest recording and says how to record the call. In mode live nothing is recorded or replayed.

@@ -13,6 +13,7 @@ import pytest
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.models.recording.cassettes import OWN, Cassettes
+from rag_harness.models.recording.other_transports import other_transports_patched
 from rag_harness.models.recording.own_calls import is_qdrant
 from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import Scrub, secrets_of
@@ -47,7 +48,11 @@ def recording(request: pytest.FixtureRequest, session: RagSession, scrub: Scrub 
     if playback is None:
         yield own
         return
-    with patched(playback, lambda asked: is_harness_at_work() or is_qdrant(asked.url, session.settings)):
+
+    def skips(url: object) -> bool:
+        return is_harness_at_work() or is_qdrant(url, session.settings)
+
+    with patched(playback, lambda asked: skips(asked.url)), other_transports_patched(playback, skips):
         yield own
     if playback.broken:
         _stop(request, playback.broken)

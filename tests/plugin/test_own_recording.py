@@ -246,3 +246,27 @@ def test_ours_again(rag_recording):
     theirs = [file for file in own.path.rglob("*.yaml") if "own" not in file.parts]
     assert [file.name for file in theirs] == ["test_theirs.yaml"]
     assert len([file for file in recordings(own) if "own" in file.parts]) == 3
+
+
+def test_calls_by_requests_and_aiohttp_are_recorded_and_replayed_too(own: Suite) -> None:
+    for library in ("requests", "aiohttp"):
+        pytest.importorskip(library)
+    with answering("Zone 1.") as server:
+        own.pytester.makepyfile(
+            test_own=f"""
+import asyncio
+import aiohttp, requests
+
+async def by_aiohttp():
+    async with aiohttp.ClientSession() as session, session.get("{server.url}/plain?by=aiohttp") as said:
+        return await said.json()
+
+def test_answer(rag_recording):
+    assert requests.get("{server.url}/plain?by=requests").json()["path"] == "/plain?by=requests"
+    assert asyncio.run(by_aiohttp())["path"] == "/plain?by=aiohttp"
+    assert len(rag_recording.used) == 2
+"""
+        )
+        own.run("--rag-mode=record").assert_outcomes(passed=1)
+        assert len(server.calls) == 2
+    own.run("--rag-mode=replay").assert_outcomes(passed=1)

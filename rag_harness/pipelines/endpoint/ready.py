@@ -45,9 +45,9 @@ def check_ready(
         _check_reachable(spec, wait)
     elif len(left) == len(queries):
         raise PrerequisiteError(
-            f"No answer of {spec.name!r}{_of_version(pipeline)} to these {len(queries)} questions is recorded, and mode "
-            f"{access.mode} asks no service. Ask it now: --rag-mode=live. Or keep its answers, to replay them later: "
-            f"--rag-mode=record"
+            f"No answer of {spec.name!r}{_of_version(pipeline)} to these {len(queries)} questions is recorded, and "
+            f"mode {access.mode} asks no service. Ask it now: --rag-mode=live. Or keep its answers, to replay them "
+            f"later: --rag-mode=record"
         )
 
 
