@@ -25,6 +25,8 @@ SUITE = """
 import pytest
 
 class Shop:
+    fingerprint = "1"
+
     def __init__(self):
         self.asked = []
 
@@ -85,7 +87,7 @@ def test_quiet_says_so_and_the_next_run_takes_the_new_answer_over(
     prepared(suite, 5)
     assert NEW in said_of(suite.run("-q"))
     later = suite.run("-q", "--deselect=test_only.py::test_asked")
-    later.stdout.fnmatch_lines(["answers: 4 resumed *; 0 new"])
+    later.stdout.fnmatch_lines(["answers: 4 reused *; 0 new"])
     assert answers(suite)["q_direct_002"] == "answer 2"
 
 
