@@ -535,8 +535,9 @@ class PipelineOutput:
     and model come from ``stages``; without stages they come from ``usage``, ``timings`` and ``model``. ``ranking`` are
     the names that ranking measures look up, where these are not the documents of the chunks. ``total_ms`` is what all
     took, where that is not the sum of the stages: some ran at the same time, or there was work between them.
-    ``trace_id`` is the id of its trace, 32 hexadecimal digits; empty where it has none. ``recorded_at`` is set by a
-    replay: when the oldest of its HTTP calls was recorded, empty where that has no date.
+    ``trace_id`` is the id of its trace, 32 hexadecimal digits; empty where it has none. ``recorded_at`` and
+    ``replayed`` are set by a replay: when the oldest recording behind it was made, and whether all of its HTTP calls
+    were replayed.
     """
 
     answer: Answer
@@ -551,7 +552,8 @@ class PipelineOutput:
     ranking: tuple[str, ...] | None = None
     total_ms: float | None = None
     trace_id: str = ""
-    recorded_at: str | None = None
+    recorded_at: str = ""
+    replayed: bool = False
 
     @property
     def calls(self) -> tuple[Call, ...]:

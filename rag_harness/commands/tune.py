@@ -51,7 +51,7 @@ def run_tune(chosen: argparse.Namespace) -> int:
     from rag_harness.derived.tuning.space_file import read_space
     from rag_harness.derived.tuning.tuned_file import check_tuned, write_tuned
     from rag_harness.derived.tuning.tuner import Tuner
-    from rag_harness.engine.fingerprint import fingerprint_about
+    from rag_harness.engine.fingerprint import asked_now, fingerprint_about
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.settings.ini_file import ini_values
     from rag_harness.settings.loading import load_settings
@@ -66,7 +66,7 @@ def run_tune(chosen: argparse.Namespace) -> int:
             space,
             runs,
             parts,
-            lambda made: fingerprint_about(made, settings, parts.data(made.data)),
+            asked_now(lambda made: fingerprint_about(made, settings, parts.data(made.data))),
             chosen.output,
             lambda line: say(f"tune: {line}"),
         )

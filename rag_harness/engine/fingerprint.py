@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from rag_harness.files.sources import json_digest
 from rag_harness.protocols import Experiment
@@ -13,6 +14,8 @@ from rag_harness.settings import Settings
 from rag_harness.settings.table import affecting
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rag_harness.dataset.data import Data
 
 
@@ -66,3 +69,14 @@ def fingerprint_about(experiment: Experiment, settings: Settings, data: Data) ->
 def documents_of(experiment: Experiment, data: Data) -> str:
     """Return the digest of the documents that a user's own pipeline may read; the package's note what they search."""
     return data.pages_digest if is_own_code(experiment.code) else ""
+
+
+def asked_now(fingerprint: Callable[[Experiment], str]) -> Callable[[Experiment], str]:
+    """Return a fingerprint of this command alone for what is a user's own: no trial of an earlier command is reused."""
+    command = uuid4().hex
+
+    def found(experiment: Experiment) -> str:
+        said = fingerprint(experiment)
+        return said if experiment.is_reusable else json_digest([said, command])
+
+    return found

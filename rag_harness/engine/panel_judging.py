@@ -9,7 +9,7 @@ from rag_harness.engine.kept_scores import KeptScores
 from rag_harness.engine.row_judging import Find, JudgedRow, Judging, PagesOf
 from rag_harness.engine.workplace import AskJudge
 from rag_harness.judges.in_conversation import in_conversations
-from rag_harness.judges.made import asked_anew, judge_of
+from rag_harness.judges.made import asked_anew, bare_judge, judge_of, what_scores_hang_on
 from rag_harness.judges.panel import parts_of_judges
 from rag_harness.judges.panel_scores import panel_score
 from rag_harness.judges.spent import Spent
@@ -17,7 +17,6 @@ from rag_harness.measures import Score
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import JudgeParts
-from rag_harness.registry.own_parts import may_be_kept
 from rag_harness.results.panel_names import judge_label
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine
@@ -109,10 +108,10 @@ def _by(
     parts: JudgeParts, pages_of: PagesOf, elsewhere: AskJudge | None, repeats: bool, kept: KeptScores | None
 ) -> Judging:
     anew = (lambda turn: in_conversations(asked_anew(parts, turn), parts)) if repeats else None
-    judge = Once(lambda: judge_of(parts))
-    make = lambda: in_conversations(judge.get(), parts)  # noqa: E731
-    may_keep = lambda: may_be_kept(judge.get())  # noqa: E731
-    return Judging(make, pages_of, parts.settings.deadline, anew, elsewhere, kept, may_keep)
+    bare = Once(lambda: bare_judge(parts))
+    make = lambda: in_conversations(judge_of(parts, bare.get()), parts)  # noqa: E731
+    stated = lambda: what_scores_hang_on(bare.get(), parts.settings)  # noqa: E731
+    return Judging(make, pages_of, parts.settings.deadline, anew, elsewhere, kept, stated=stated)
 
 
 def _together(rule: str, authors: Sequence[Author], said: Sequence[Mapping[str, Score]]) -> dict[str, Score]:

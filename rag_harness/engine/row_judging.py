@@ -90,7 +90,7 @@ class Judging:
         anew: makes a judge without earlier answers, for the nth repeat.
         elsewhere: asks the judge of another process; None where this process asks.
         kept: scores of earlier replays; None where each is asked for.
-        may_keep: returns whether the judge's scores may be reused: not those of a user's own without a fingerprint.
+        stated: returns what scores hang on beside the judge's revision; None where none of an earlier run is reused.
     """
 
     def __init__(
@@ -101,9 +101,10 @@ class Judging:
         anew: Callable[[int], Judge] | None = None,
         elsewhere: AskJudge | None = None,
         kept: KeptScores | None = None,
-        may_keep: Callable[[], bool] = lambda: True,
+        *,
+        stated: Callable[[], str | None] = lambda: "",
     ) -> None:
-        self._may_keep = may_keep
+        self._stated = Once(stated)
         self._judge, self._pages_of, self._seconds, self._anew = Once(make_judge), pages_of, seconds, anew
         self._elsewhere, self._kept = elsewhere, kept
         self._broken = ""
@@ -121,7 +122,7 @@ class Judging:
             PrerequisiteError: the judge cannot be made.
         """
         judge = self._judge.get()
-        return Author(judge.name, judge.model, judge.revision)
+        return Author(judge.name, judge.model, judge.revision + (self._stated.get() or ""))
 
     def made(self) -> str:
         """Make the judge on the first call. Return why it cannot be made; empty where it can."""
@@ -193,7 +194,7 @@ class Judging:
 
     def _reuses(self, measure: JudgedMeasure) -> bool:
         """Return whether an earlier score of a measure may be reused. Of a judge that has failed nobody knows."""
-        return not self._broken and may_be_kept(measure) and self._may_keep()
+        return not self._broken and self._stated.get() is not None and may_be_kept(measure)
 
     def _author_or_nobody(self) -> Author:
         try:

@@ -124,8 +124,8 @@ def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> di
         "retries": sum(call.retries for call in calls),
         "waited_ms": sum(call.waited_ms for call in calls),
         "model": model,
-        "timings_recorded": output.recorded_at is not None or (bool(calls) and all(call.recorded for call in calls)),
-        "recorded_at": output.recorded_at or _recorded_at(calls),
+        "timings_recorded": output.replayed or (bool(calls) and all(call.recorded for call in calls)),
+        "recorded_at": min(filter(None, (output.recorded_at, _recorded_at(calls))), default=""),
         "outdated": any(call.outdated for call in calls),
         "version": next((call.version for call in calls if call.version), ""),
     }

@@ -26,7 +26,7 @@ from rag_harness.notebook.output_folder import written_to
 from rag_harness.notebook.refused import check_cases, check_named, check_questions, check_service
 from rag_harness.pipelines import data_of, endpoints_of, experiment, is_known
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.pipelines.recorded_pipeline import RecordedPipeline
+from rag_harness.pipelines.recorded_pipeline import RecordedPipeline, ReplayedParts
 from rag_harness.protocols import Experiment
 from rag_harness.registry.own_parts import is_own_code
 from rag_harness.report.wanted import WantedMeasures
@@ -144,7 +144,7 @@ class _Evaluating:
         asked = own if own is not None else _built(named, parts)
         is_recorded = access_of(settings).covers_own_calls and is_own_code(asked.code)
         if is_recorded:
-            asked = replace(asked, pipeline=RecordedPipeline(asked.pipeline))
+            asked = replace(asked, pipeline=RecordedPipeline(asked.pipeline, ReplayedParts()))
         data = parts.data(data_of(named, settings) if named else asked.data)
         cases = _owing(asked, data, settings)
         check_cases(cases, data, asked, settings)

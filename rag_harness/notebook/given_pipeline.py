@@ -12,7 +12,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.pipelines.calling import called
 from rag_harness.pipelines.declared import declared
 from rag_harness.protocols import Experiment
-from rag_harness.registry.own_parts import is_reusable
+from rag_harness.registry.own_parts import is_reusable, stated_fingerprint
 from rag_harness.settings.endpoint_checks import check_name
 from rag_harness.types import PipelineOutput, Query
 
@@ -40,7 +40,7 @@ class AskedApp:
     @property
     def fingerprint(self) -> str:
         """What the app says of its version; empty where it says nothing."""
-        return str(getattr(self.app, "fingerprint", ""))
+        return stated_fingerprint(self.app)
 
     async def answer(self, query: Query) -> Any:
         """Answer a query.
@@ -75,7 +75,8 @@ def own_pipeline(pipeline: object, name: str, version: str, loop: Loop | None = 
         SettingsError: it is none of these, or cannot be called with one question; or the name is none.
     """
     if isinstance(pipeline, Experiment):
-        named = replace(pipeline, id=name or pipeline.id, is_reusable=pipeline.is_reusable and is_reusable(pipeline))
+        reusable = pipeline.is_reusable and is_reusable(pipeline.pipeline, pipeline.code)
+        named = replace(pipeline, id=name or pipeline.id, is_reusable=reusable)
         check_name(named.id, "evaluate")
         return _with_version(named, version)
     function = pipeline if _is_function(pipeline) else getattr(pipeline, "answer", None)

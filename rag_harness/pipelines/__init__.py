@@ -199,8 +199,8 @@ def _built(name: str, build: Callable[[Any], Any], data: str, parts: Any) -> Exp
         answers = build(parts)
     built = answers if isinstance(answers, Experiment) else Experiment(name, answers, data=data)
     code = {"pipeline": (__name__, build.__module__, type(built.pipeline).__module__), **made.code, **built.code}
-    built = replace(built, ingredients={**made.of, **built.ingredients}, code=code)
-    return replace(built, is_reusable=built.is_reusable and is_reusable(built))
+    reusable = built.is_reusable and is_reusable(built.pipeline, code)
+    return replace(built, ingredients={**made.of, **built.ingredients}, code=code, is_reusable=reusable)
 
 
 def data_of(name: str, settings: Settings) -> str:

@@ -195,12 +195,14 @@ class RunParts:
         inner: Any = resolve("embedders", embedder_name(settings))(_Adapting(self, settings))
         wants_tokens = reranker_name(settings) == "late-interaction" and hasattr(inner, "embed_with_tokens")
         of_it = {"model": inner.model, "revision": inner.revision + stated_fingerprint(inner)}
+        may_keep = may_be_kept(inner, module_of("embedders", embedder_name(settings)))
         return CachedEmbedder(
             inner,
-            self.stores.open("vectors", **of_it, may_keep=may_be_kept(inner)),
-            self.stores.open("tokens", **of_it, may_keep=may_be_kept(inner)) if wants_tokens else None,
+            self.stores.open("vectors", **of_it, may_keep=may_keep),
+            self.stores.open("tokens", **of_it, may_keep=may_keep) if wants_tokens else None,
             refuse=_refusal(settings, inner),
             may_cut=bool(settings.dataset),
+            may_keep=may_keep,
         )
 
     def prepared(self, retrieval: Retrieval) -> Callable[[Sequence[Query]], None]:

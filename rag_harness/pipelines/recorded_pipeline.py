@@ -12,12 +12,37 @@ from rag_harness.pipelines.calling import as_output, called
 from rag_harness.registry.own_parts import stated_fingerprint
 from rag_harness.types import PipelineOutput, Query
 
+ReplayedBefore = Callable[[], str]
+"""Returns when the oldest recording was made that a pipeline was set up from; empty without one."""
+
+
+class ReplayedParts:
+    """Dates answers by the recordings behind them.
+
+    Args:
+        in_set_up: returns the date of what was replayed while the pipeline was made.
+    """
+
+    def __init__(self, in_set_up: ReplayedBefore = lambda: "") -> None:
+        self._in_set_up, self._earlier = in_set_up, ""
+
+    def dated(self, output: PipelineOutput, calls: AppCalls) -> PipelineOutput:
+        """Return an answer with the date of the oldest recording behind it.
+
+        An answer without any call may hang on what an earlier answer has replayed, in a cache of the pipeline.
+        """
+        self._earlier = _oldest(self._earlier, calls.oldest)
+        is_replayed = calls.recorded_at is not None
+        cached = "" if is_replayed or calls.has_called else self._earlier
+        recorded_at = _oldest(output.recorded_at, calls.oldest, cached, self._in_set_up())
+        return replace(output, recorded_at=recorded_at, replayed=output.replayed or is_replayed)
+
 
 class RecordedPipeline:
     """Asks ``app``, an object with ``answer(query)``, and notes what becomes of its HTTP calls."""
 
-    def __init__(self, app: Any) -> None:
-        self.app = app
+    def __init__(self, app: Any, parts: ReplayedParts) -> None:
+        self.app, self._parts = app, parts
 
     @property
     def fingerprint(self) -> str:
@@ -25,7 +50,7 @@ class RecordedPipeline:
         return stated_fingerprint(self.app)
 
     async def answer(self, query: Query) -> PipelineOutput:
-        """Answer a query. An answer whose HTTP calls were all replayed has the date of the oldest of them.
+        """Answer a query. An answer that hangs on recordings has the date of the oldest of them.
 
         Raises:
             RecordingMissError: what the app has called is not recorded, and this mode calls nobody.
@@ -33,12 +58,10 @@ class RecordedPipeline:
         """
         name, started = type(self.app).__name__, perf_counter()
         answered, calls = await called_noting(self.app.answer, query, f"{name}.answer")
-        output = as_output(answered, name)
-        recorded_at = calls.recorded_at
-        if recorded_at is None or output.recorded_at:
+        output = self._parts.dated(as_output(answered, name), calls)
+        if calls.recorded_at is None or output.total_ms is not None:
             return output
-        total_ms = (perf_counter() - started) * 1000 + calls.chat_elapsed_ms
-        return replace(output, recorded_at=recorded_at, total_ms=output.total_ms or total_ms)
+        return replace(output, total_ms=(perf_counter() - started) * 1000 + calls.chat_elapsed_ms)
 
 
 async def called_noting(function: Callable[[Any], Any], given: Any, name: str) -> tuple[Any, AppCalls]:
@@ -58,3 +81,7 @@ async def called_noting(function: Callable[[Any], Any], given: Any, name: str) -
     if calls.refused is not None:
         raise calls.refused
     return returned, calls
+
+
+def _oldest(*dates: str) -> str:
+    return min(filter(None, dates), default="")

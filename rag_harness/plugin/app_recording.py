@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
 
 _ARE_RECORDED: pytest.StashKey[bool] = pytest.StashKey()
+_SET_UP: pytest.StashKey[dict[Any, str]] = pytest.StashKey()
 
 
 def record_apps(session: RagSession) -> None:
@@ -49,7 +50,7 @@ def making_app(session: RagSession, item: pytest.Item, fixture: pytest.FixtureDe
     Raises:
         RecordingMissError: what it has called is not recorded, and this mode calls nobody.
     """
-    if fixture.argname not in _makers(item):
+    if fixture not in _makers(item):
         yield
         return
     record_apps(session)
@@ -57,17 +58,24 @@ def making_app(session: RagSession, item: pytest.Item, fixture: pytest.FixtureDe
         yield
     if calls.refused is not None:
         raise calls.refused
+    session.config.stash.setdefault(_SET_UP, {})[fixture] = calls.oldest
 
 
-def _makers(item: pytest.Item) -> set[str]:
-    """Return the names of the fixtures that make a test's own pipeline; none where it gets the plugin's."""
+def set_up_from(item: pytest.Item) -> str:
+    """Return when the oldest recording was made that a test's own pipeline was set up from; empty without one."""
+    dates = item.config.stash.get(_SET_UP, {})
+    return min(filter(None, (dates.get(fixture, "") for fixture in _makers(item))), default="") if dates else ""
+
+
+def _makers(item: pytest.Item) -> set[Any]:
+    """Return the fixtures that make a test's own pipeline; none where it gets the plugin's."""
     own = own_fixture(item)
-    found: set[str] = set()
+    found: set[Any] = set()
     waiting = [own] if own is not None else []
     known: Mapping[str, Any] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
     while waiting:
         fixture = waiting.pop()
-        if fixture.argname not in found and not str(fixture.func.__module__).startswith("rag_harness."):
-            found.add(fixture.argname)
+        if fixture not in found and not str(fixture.func.__module__).startswith("rag_harness."):
+            found.add(fixture)
             waiting += [known[name][-1] for name in fixture.argnames if known.get(name)]
     return found

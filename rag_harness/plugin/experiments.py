@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rag_harness.plugin.tracing import Tracing
 from rag_harness.types import GOLDEN
@@ -12,11 +12,17 @@ from rag_harness.work.once import Once
 if TYPE_CHECKING:
     from rag_harness.engine.golden.suite import GoldenSuite
     from rag_harness.pipelines.parts import RunParts
+    from rag_harness.pipelines.recorded_pipeline import ReplayedParts
+    from rag_harness.pipelines.traced.traced_pipeline import TracedPipeline
     from rag_harness.plugin.run_cases import RunCases
     from rag_harness.protocols import Experiment, Pipeline
     from rag_harness.settings import Settings
     from rag_harness.types import Query
     from rag_harness.users.simulated_user import SimulatedUser
+
+
+_KEPT_PARTS = ("chunker", "embedder")
+"""Parts whose results are recorded."""
 
 
 class Experiments:
@@ -31,6 +37,7 @@ class Experiments:
     Attributes:
         tracing: knows which experiments are traced.
         user: who plays the users of scenarios.
+        set_up_from: when the oldest recording was made that a pipeline was set up from, by experiment.
     """
 
     def __init__(
@@ -42,6 +49,7 @@ class Experiments:
         # The pipeline as it was handed over, and the experiment that was made of it.
         self._declared: dict[str, tuple[Pipeline, Experiment]] = {}
         self.tracing = Tracing()
+        self.set_up_from: dict[str, str] = {}
 
     def _make_user(self) -> SimulatedUser:
         from rag_harness.users.simulated_user import simulated_user
@@ -111,14 +119,30 @@ class Experiments:
             return known[1]
         if self.tracing.asks_for(experiment):
             experiment = self.tracing.traced(experiment, self._parts.get())
+            cast("TracedPipeline", experiment.pipeline).parts = self._replayed_parts(name, experiment)
         elif self._is_recorded(experiment):
             from rag_harness.pipelines.recorded_pipeline import RecordedPipeline
 
-            experiment = replace(experiment, pipeline=RecordedPipeline(pipeline))
+            experiment = replace(
+                experiment, pipeline=RecordedPipeline(pipeline, self._replayed_parts(name, experiment))
+            )
         elif pipeline is getattr(self._registered.get(name), "pipeline", None):
             return experiment
         self._declared[name] = pipeline, experiment
         return experiment
+
+    def _replayed_parts(self, name: str, experiment: Experiment) -> ReplayedParts:
+        """Return what dates answers by recordings: of the pipeline's set-up, and of own parts whose results it has."""
+        from rag_harness.pipelines.recorded_pipeline import ReplayedParts
+        from rag_harness.registry.own_parts import is_own
+
+        has_own_parts = any(is_own(module) for part in _KEPT_PARTS for module in experiment.code.get(part, ()))
+
+        def in_set_up() -> str:
+            of_parts = self._parts.get().stores.own_recorded_at if has_own_parts else ""
+            return min(filter(None, (self.set_up_from.get(name, ""), of_parts)), default="")
+
+        return ReplayedParts(in_set_up)
 
     def _is_recorded(self, experiment: Experiment) -> bool:
         """Return whether HTTP calls of an experiment's pipeline are recorded or replayed, for it is a user's own."""

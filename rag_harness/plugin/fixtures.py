@@ -88,6 +88,10 @@ def rag_result(
     with _halting(request):
         request.config.stash[OWED].check()
         module = made_in(own_fixture(request.node))
+        if rag_session.access.covers_own_calls:
+            from rag_harness.plugin.app_recording import set_up_from
+
+            rag_session.experiments.set_up_from[rag_trial.experiment] = set_up_from(request.node)
         experiment = rag_session.experiments.of(rag_trial.experiment, rag_pipeline, module)
         shipped = _shipped(request, rag_trial, experiment)
     if shipped.critical:

@@ -66,6 +66,7 @@ class Tuning:
         from rag_harness.derived.tuning.space_file import read_space
         from rag_harness.derived.tuning.tuned_file import write_tuned
         from rag_harness.derived.tuning.tuner import Tuner
+        from rag_harness.engine.fingerprint import asked_now
 
         session = self._session
         space = read_space(session.settings.path(session.settings.tune))
@@ -73,7 +74,7 @@ class Tuning:
             if runs is None:
                 self._problem = SPENT
                 return None
-            fingerprint = session.identities.of_parts
+            fingerprint = asked_now(session.identities.of_parts)
             tuner = Tuner(space, runs, session.parts, fingerprint, session.output, lambda line: log.info("%s", line))
             tuned = tuner.run()
         write_tuned(session.output / _TUNED, tuned.outcome, tuned.winner)

@@ -6,10 +6,8 @@ What it answers may hang on a prompt file, a variable, a database or a library t
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from rag_harness.protocols import Experiment
+from inspect import getattr_static
+from typing import Any
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -20,13 +18,24 @@ def is_own(module: str) -> bool:
 
 
 def stated_fingerprint(part: Any) -> str:
-    """Return what a part says that its results hang on, its attribute ``fingerprint``; empty where it says nothing."""
-    return str(getattr(part, "fingerprint", "") or "")
+    """Return what a part says that its results hang on, its attribute ``fingerprint``; empty where it says nothing.
+
+    A text or a number states something. A method does not: its name is the same whatever it would return. An object
+    that makes up any attribute that it is asked for does not either.
+    """
+    if getattr_static(part, "fingerprint", None) is None:
+        return ""
+    stated = part.fingerprint
+    return str(stated) if isinstance(stated, (str, int, float)) and not isinstance(stated, bool) else ""
 
 
-def may_be_kept(part: Any) -> bool:
-    """Return whether results of a part may be kept for later runs: it is the package's, or states a fingerprint."""
-    return not is_own(type(part).__module__) or bool(stated_fingerprint(part))
+def may_be_kept(part: Any, made_in: str = "") -> bool:
+    """Return whether results of a part may be kept for later runs: it is the package's, or states a fingerprint.
+
+    ``made_in`` is the module that made it, where it is known: it may have changed an object of this package.
+    """
+    is_ours = not is_own(type(part).__module__) and not (made_in and is_own(made_in))
+    return is_ours or bool(stated_fingerprint(part))
 
 
 def is_own_code(code: Mapping[str, Collection[str]]) -> bool:
@@ -34,6 +43,7 @@ def is_own_code(code: Mapping[str, Collection[str]]) -> bool:
     return not code or any(is_own(module) for modules in code.values() for module in modules)
 
 
-def is_reusable(experiment: Experiment) -> bool:
-    """Return whether rows of an experiment may be reused: it is the package's own, or it states a fingerprint."""
-    return bool(stated_fingerprint(experiment.pipeline)) or not is_own_code(experiment.code)
+def is_reusable(pipeline: Any, code: Mapping[str, Collection[str]]) -> bool:
+    """Return whether rows of a pipeline may be reused: all of it is the package's own, or it states a fingerprint."""
+    is_ours = not (is_own_code(code) or is_own(type(pipeline).__module__))
+    return is_ours or bool(stated_fingerprint(pipeline))

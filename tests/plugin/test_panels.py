@@ -24,7 +24,7 @@ ASKED = Path(__file__).with_name("asked.txt")
 
 
 class Says:
-    revision = "1"
+    revision = fingerprint = "1"
 
     def __init__(self, name, parts):
         self.name, self.model = name, parts.settings.judge_model or "plain"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rag_harness.engine.fingerprint import fingerprint_of
 from rag_harness.engine.golden.cases import check_cutoff, golden_cases, golden_ids, golden_slices
 from rag_harness.engine.golden.pipeline import GoldenPipeline
 from rag_harness.engine.golden.retrievers import RETRIEVERS, retriever_named
@@ -16,6 +17,7 @@ from rag_harness.pipelines import known_experiments
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.registry.identity import noting
+from rag_harness.registry.own_parts import is_own_code
 from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.compatibility import check_compatible
 from rag_harness.settings import affecting
@@ -111,14 +113,15 @@ class GoldenSuite:
         with noting() as made:
             retriever = retriever_named(name, retrieval, self._registered, known_experiments(settings))
         pipeline = GoldenPipeline(retriever, name, settings.k, self.cases)
+        code = {"pipeline": (__name__, type(pipeline).__module__), **made.code}
         return Experiment(
             GOLDEN,
             pipeline,
             ingredients={**made.of, **self._ingredients(name)},
-            code={"pipeline": (__name__, type(pipeline).__module__), **made.code},
+            code=code,
             retriever=retriever,
             prepare=self._prepare(name),
-            is_reusable=name in RETRIEVERS or self._registered(name).is_reusable,
+            is_reusable=not is_own_code(code) and (name in RETRIEVERS or self._registered(name).is_reusable),
         )
 
     def _ingredients(self, name: str) -> dict[str, Any]:
@@ -126,7 +129,14 @@ class GoldenSuite:
         cut = affecting(self._parts.settings, "golden")
         if name in RETRIEVERS:
             return {"documents": self._parts.data().digest, **cut}
-        return {"retrieve_step_of": self._fingerprint(self._registered(name)), **cut}
+        return {"retrieve_step_of": self._of_step(self._registered(name)), **cut}
+
+    def _of_step(self, experiment: Experiment) -> str:
+        """Return the fingerprint of an experiment, also where there is no file of questions: a search needs none."""
+        try:
+            return self._fingerprint(experiment)
+        except FileNotFoundError:
+            return fingerprint_of(experiment, self._parts.settings, "")
 
     def _prepare(self, name: str) -> Callable[[Sequence[Query]], None] | None:
         """Return what prepares index and vectors, and checks that they fit. BM25 needs neither."""

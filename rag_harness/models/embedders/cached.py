@@ -11,7 +11,7 @@ import numpy as np
 from rag_harness.errors import ChunkTooLongError, PrerequisiteError, QueryTooLongError, RecordingMissError
 from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Embedder, Store, Tokenizer
-from rag_harness.registry.own_parts import may_be_kept, stated_fingerprint
+from rag_harness.registry.own_parts import stated_fingerprint
 from rag_harness.types import Matrix, Pieces, TokenVectors
 from rag_harness.work.reporting import report
 
@@ -34,14 +34,22 @@ class CachedEmbedder:
         tokens: the store of token vectors, for late interaction. They come from the same forward pass as the vector.
         may_cut: documents longer than the model reads are cut and counted, instead of refused.
         refuse: the reason why the model may not be called in this mode, or empty.
+        may_keep: whether vectors are kept for later runs: not those of a user's own embedder without a fingerprint.
 
         With ``elsewhere`` set, other workers compute in place of the model, and they call ``kept`` of this embedder.
         Other methods hold a lock while they compute. ``kept`` takes no lock, so two workers can ask each other.
     """
 
     def __init__(
-        self, inner: Any, vectors: Store, tokens: Store | None = None, refuse: str = "", may_cut: bool = False
+        self,
+        inner: Any,
+        vectors: Store,
+        tokens: Store | None = None,
+        refuse: str = "",
+        may_cut: bool = False,
+        may_keep: bool = True,
     ) -> None:
+        self._may_keep = may_keep
         self._inner: Embedder = inner
         self._vectors, self._tokens, self._refuse = vectors, tokens, refuse
         self._lock, self._one_at_a_time = RLock(), RLock()
@@ -68,8 +76,8 @@ class CachedEmbedder:
 
     @property
     def may_keep(self) -> bool:
-        """Whether its vectors are kept for later runs: not those of a user's own embedder without a fingerprint."""
-        return may_be_kept(self._inner)
+        """Whether its vectors are kept for later runs."""
+        return self._may_keep
 
     @property
     def dimension(self) -> int:

@@ -46,6 +46,16 @@ class AppCalls:
         return min(found.recorded_at for _, found in self._replayed)
 
     @property
+    def oldest(self) -> str:
+        """When the oldest of those that were replayed was recorded; empty where none was, or none has a date."""
+        return min(filter(None, (found.recorded_at for _, found in self._replayed)), default="")
+
+    @property
+    def has_called(self) -> bool:
+        """Whether a call was made and not replayed."""
+        return bool(self._calls_made)
+
+    @property
     def chat_ms(self) -> list[float]:
         """The recorded times of chat completions that were replayed, in their order, in milliseconds."""
         return [found.total_ms for asked, found in self._replayed if _is_chat(asked.body)]

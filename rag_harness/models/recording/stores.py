@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 
 from rag_harness.files.cache_folder import note_use
@@ -42,6 +43,13 @@ class StoreRoom:
         self._cache = settings.path(settings.cache_dir)
         self._access = access_of(settings)
         self._opened: dict[Path, ArrayStore] = {}
+        self._own_dates: list[float] = []
+
+    @property
+    def own_recorded_at(self) -> str:
+        """When the oldest recording was made that parts of a user's own are replayed from; empty without any."""
+        oldest = min(self._own_dates, default=None)
+        return "" if oldest is None else datetime.fromtimestamp(oldest, timezone.utc).isoformat(timespec="milliseconds")
 
     def open(self, kind: str, model: str, revision: str, *, may_keep: bool = True) -> ArrayStore:
         """Return the store of ``kind`` (vectors, tokens, pairs) for one model and revision.
@@ -57,6 +65,8 @@ class StoreRoom:
     def _store_of_own(self, folder: Path) -> ArrayStore:
         recorded, records = self._recordings / folder, self._access.records
         is_read = records or self._access.calls_nobody
+        # Before this run adds to it: what it adds is asked now.
+        self._own_dates += [file.stat().st_mtime for file in recorded.glob("*.safetensors") if is_read]
         return ArrayStore([recorded] if is_read else [], recorded if records else None)
 
     def _store(self, kind: str, folder: Path) -> ArrayStore:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.errors import PrerequisiteError, TraceError
 from rag_harness.models.recording.app_calls import AppCalls
 from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.recorded_pipeline import called_noting
+from rag_harness.pipelines.recorded_pipeline import ReplayedParts, called_noting
 from rag_harness.pipelines.trace import Trace
 from rag_harness.pipelines.traced.answer_text import answer_text
 from rag_harness.pipelines.traced.recorded_times import as_recorded
 from rag_harness.pipelines.traced.traced_output import SOURCE, output_of
 from rag_harness.registry.installed import install
+from rag_harness.registry.own_parts import stated_fingerprint
 from rag_harness.traces.seen_trace import read_trace
 from rag_harness.traces.span_record import SpanRecord
 from rag_harness.types import Answer, PipelineOutput, Query
@@ -42,6 +43,7 @@ class TracedPipeline:
         self, app: Any, provider: Any = None, experiment: str = "traced", placing: Placing | None = None
     ) -> None:
         self.app, self.provider, self._experiment = app, provider, experiment
+        self.parts = ReplayedParts()
         self._placing = placing or Placing(lambda: (), experiment, SOURCE)
         self._takes_query = callable(getattr(app, "answer", None))
         if not self._takes_query and not callable(app):
@@ -61,7 +63,7 @@ class TracedPipeline:
     @property
     def fingerprint(self) -> str:
         """What the app says of its version."""
-        return str(getattr(self.app, "fingerprint", ""))
+        return stated_fingerprint(self.app)
 
     async def answer(self, query: Query) -> PipelineOutput:
         """Ask the app below a span of its own, and return its answer with what its spans tell.
@@ -84,6 +86,7 @@ class TracedPipeline:
             with Trace().stage("trace"):
                 told = await self._told(trial, text)
             told = as_recorded(replace(told, total_ms=trial.ms, trace_id=trial.trace_id), calls)
+            told = self.parts.dated(told, calls)
         return _completed(returned, told) if isinstance(returned, PipelineOutput) else told
 
     async def _asked(self, query: Query) -> tuple[Any, AppCalls]:
@@ -135,6 +138,7 @@ def _completed(said: PipelineOutput, told: PipelineOutput) -> PipelineOutput:
         stages=said.stages or told.stages,
         total_ms=told.total_ms,
         trace_id=told.trace_id,
+        recorded_at=told.recorded_at,
     )
 
 
