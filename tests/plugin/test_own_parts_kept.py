@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -100,3 +101,14 @@ def test_what_record_mode_kept_of_them_is_replayed(own: Suite) -> None:
     assert asked(own)
     own.run(*OPTIONS, "--rag-mode=replay").assert_outcomes(passed=4)
     assert not asked(own)
+
+
+def test_a_golden_suite_looks_up_again_what_they_find(own: Suite) -> None:
+    own.pytester.makepyfile(test_golden="def test_finds(rag_retrieval):\n    pass\n")
+    entry = {"query": "return a lamp", "expected_document_id": "returns.md", "justification": "it says so"}
+    (own.path / "golden.json").write_text(json.dumps([entry]))
+    write(own)
+    for _ in range(2):
+        result = own.run(*OPTIONS, "test_golden.py", "--rag-k=1", "-v")
+        result.stdout.fnmatch_lines(["answers: 1 looked up now"])
+        assert asked(own)["cut"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from typing import Any
 
@@ -235,3 +236,45 @@ def test_rows_of_a_stated_fingerprint_are_reused_and_it_is_said(mine: Suite) -> 
     conftest.write_text(conftest.read_text().replace("'v1'", "'v2'"))
     mine.run()
     assert {row["llm_answer"][:4] for row in rows_of(mine)} == {"Two:"}
+
+
+PARTLY = """
+import httpx
+from functools import cache
+
+WORDS = "first"
+
+@cache
+def page():
+    return httpx.get(URL + "/page").json()["path"]
+
+def ask(text):
+    page()
+    body = {"model": "some/model", "messages": [{"role": "user", "content": WORDS + text}]}
+    return httpx.post(URL + "/chat", json=body).json()["choices"][0]["message"]["content"]
+"""
+AGED = re.compile(r"answers: 4 asked now, with parts that were replayed, recorded .* old\)")
+
+
+def test_what_hangs_on_recordings_in_part_says_so_and_has_an_age(mine: Suite) -> None:
+    with answering("Zone 1.") as server:
+        write(mine, PARTLY, server)
+        assert "answers: 4 asked now\n" in str(mine.run("--rag-mode=record").stdout)
+        write(mine, PARTLY.replace('"first"', '"second"'), server)
+        again = str(mine.run("--rag-mode=record", "--rag-max-age=0.001s", "--rag-gate=mine: error_rate <= 0.1").stdout)
+    # The page was fetched for the fixture, before the first answer.
+    assert AGED.search(again)
+    assert "stale " in again
+
+
+def test_a_fingerprint_that_states_nothing_reuses_nothing(mine: Suite) -> None:
+    write(mine, PLAIN)
+    conftest = mine.path / "conftest.py"
+    whole = conftest.read_text()
+    method = "def fingerprint(self):\n        return 'v1'\n"
+    made_up = "def __getattr__(self, name):\n        return 'made up'\n"
+    for more in ("fingerprint = None\n", "fingerprint = ''\n", "fingerprint = True\n", method, made_up):
+        conftest.write_text(whole.replace("class Mine:", f"class Mine:\n    {more}"))
+        (mine.path / "prompt.txt").write_text("One:")
+        mine.run().assert_outcomes(passed=QUESTIONS)
+        assert f"{QUESTIONS} asked now" in str(mine.run().stdout)

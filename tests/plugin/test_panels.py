@@ -311,3 +311,14 @@ def test_a_killed_run_asks_no_judge_again_what_all_judges_have_said(panel: Suite
     assert len(scores(panel)) == 8
     # Only the answer that was being judged when the run was killed is judged again.
     assert asked(panel) == {"kind plain": 5, "strict plain": 5}
+
+
+def test_without_a_fingerprint_a_judge_of_ones_own_judges_in_each_run(panel: Suite) -> None:
+    judges = panel.path / "site" / "own_judges.py"
+    judges.write_text(judges.read_text().replace("revision = fingerprint =", "revision ="))
+    for n in (4, 8):
+        panel.run(MEASURES, "--rag-judge=kind", "--rag-judge-model=plain").assert_outcomes(passed=4)
+        assert asked(panel) == {"kind plain": n}
+    judges.write_text(judges.read_text().replace("else 1.0", "else 0.25"))
+    panel.run(MEASURES, "--rag-judge=kind", "--rag-judge-model=plain")
+    assert summary(panel)["e3"]["faithfulness"] == 0.25

@@ -68,8 +68,10 @@ def _origins(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
     declined = sum(each.declined for each in found)
     computed = sum(each.computed for each in found) - declined
     asked = sum(each.asked.n for each in found)
+    partly = sum(each.partly.n for each in found)
     if asked:
-        yield f"{asked:,} asked now"
+        parts = f", {'' if partly == asked else f'{partly:,} '}with replayed parts" if partly else ""
+        yield f"{asked:,} asked now{parts}"
     if replayed.n:
         yield f"{replayed.n:,} replayed (recorded {_when(replayed)})"
     if resumed.n:
