@@ -55,6 +55,10 @@ class Watch:
         self.failed = self.failed or (report.nodeid if report.failed else "")
 
 
+OURS = ("rag_harness", "benchmarks", "tests", "conftest", "_pytest.assertion")
+"""What the modules that mutants are imported into are called."""
+
+
 def warm(files: list[str]) -> None:
     """Import what the tests import and others wrote."""
     listing = (
@@ -63,7 +67,7 @@ def warm(files: list[str]) -> None:
     asked = [sys.executable, "-c", listing, *OPTIONS, *files]
     loaded = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     for name in loaded:
-        if not name.startswith(("rag_harness", "benchmarks", "tests", "conftest", "_pytest.assertion")) and name.isprintable():
+        if not name.startswith(OURS) and name.isprintable():
             try:
                 importlib.import_module(name)
             except (ImportError, ValueError, AttributeError):
