@@ -47,13 +47,13 @@ class Identities:
         return known[1]
 
     def _fingerprint(self, experiment: Experiment) -> str:
-        from rag_harness.engine.series import fingerprint_in_series
+        from rag_harness.engine.interrupted_runs import InterruptedRuns
 
         found, settings = self.of_parts(experiment), self._settings.get()
         if not self.reuses_nothing(experiment):
             return found
         is_own = not experiment.is_reusable
-        return fingerprint_in_series(settings.path(settings.output), experiment.id, found, is_own=is_own)
+        return InterruptedRuns(settings.path(settings.output)).fingerprint(experiment.id, found, is_own=is_own)
 
     def of_parts(self, experiment: Experiment) -> str:
         """Return the same for all runs of an experiment, also where its rows belong to one of them."""

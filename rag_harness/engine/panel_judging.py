@@ -9,7 +9,7 @@ from rag_harness.engine.kept_scores import KeptScores
 from rag_harness.engine.row_judging import Find, JudgedRow, Judging, PagesOf
 from rag_harness.engine.workplace import AskJudge
 from rag_harness.judges.in_conversation import in_conversations
-from rag_harness.judges.made import asked_anew, bare_judge, judge_of, what_scores_hang_on
+from rag_harness.judges.made import asked_anew, bare_judge, judge_of, scores_fingerprint
 from rag_harness.judges.panel import parts_of_judges
 from rag_harness.judges.panel_scores import panel_score
 from rag_harness.judges.spent import Spent
@@ -110,7 +110,7 @@ def _by(
     anew = (lambda turn: in_conversations(asked_anew(parts, turn), parts)) if repeats else None
     bare = Once(lambda: bare_judge(parts))
     make = lambda: in_conversations(judge_of(parts, bare.get()), parts)  # noqa: E731
-    stated = lambda: what_scores_hang_on(bare.get(), parts.settings)  # noqa: E731
+    stated = lambda: scores_fingerprint(bare.get(), parts.settings)  # noqa: E731
     return Judging(make, pages_of, parts.settings.deadline, anew, elsewhere, kept, stated=stated)
 
 

@@ -45,7 +45,7 @@ def bare_judge(parts: JudgeParts) -> Judge:
     return cast("Judge", resolve("judges", name)(CountedParts(parts)))
 
 
-def what_scores_hang_on(judge: Judge, settings: Settings) -> str | None:
+def scores_fingerprint(judge: Judge, settings: Settings) -> str | None:
     """Return what is to stand in the keys of a judge's scores beside its revision; None where none may be reused.
 
     Scores of a judge of a user's own, or of one that asks a model by a user's own adapter, hang on what nobody sees,

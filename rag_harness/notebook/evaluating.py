@@ -11,8 +11,8 @@ from typing import Any
 from rag_harness.dataset.data import Data
 from rag_harness.dataset.owed import Owed, checked, plain, stated_in
 from rag_harness.engine.identities import Identities
+from rag_harness.engine.interrupted_runs import InterruptedRuns
 from rag_harness.engine.stored import adopt_journals
-from rag_harness.engine.unfinished import Unfinished
 from rag_harness.errors import CriticalError, SettingsError
 from rag_harness.models.api_keys import check_api_keys
 from rag_harness.models.recording.own_calls import own_calls_covered
@@ -154,7 +154,8 @@ class _Evaluating:
         check_service(asked, parts, chosen)
         identities = Identities(Once(lambda: settings), Once(lambda: parts), Once(_no_golden), lambda _: False)
         adopt_journals(settings.path(settings.output))
-        Unfinished(settings.path(settings.output)).begin([asked.id], resume=settings.resume)
+        interrupted = InterruptedRuns(settings.path(settings.output))
+        (interrupted.resume if settings.resume else interrupted.begin)([asked.id])
         pages = Once(lambda: {each.doc_id: each.text for each in data.documents})
 
         def pages_of(_: str, case: Case) -> list[str]:

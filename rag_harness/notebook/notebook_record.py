@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rag_harness.dataset.data import Data
-from rag_harness.engine.series import close_series, made_of
+from rag_harness.engine.interrupted_runs import InterruptedRuns
 from rag_harness.errors import DataError, RagHarnessError
 from rag_harness.measures.agents.tool_measures import tools_demanded
 from rag_harness.measures.expectation_measures import demands_of
@@ -100,7 +100,7 @@ class NotebookRecord:
         )
         write_manifest(output, manifest)
         if not (record.lost or record.not_run) and (record.is_complete or not record.resumed):
-            close_series(output, {self.experiment: frozenset(record.fingerprints)})
+            InterruptedRuns(output).close({self.experiment: frozenset(record.fingerprints)})
         return manifest
 
     def _suite(self, output: Path, selected: Sequence[str], arrived: Arrived) -> SuiteRecord:
@@ -113,7 +113,7 @@ class NotebookRecord:
             own_cases="" if self.cases is self.data.cases else f"{self.data.name or QUERIES}+{name}",
             file=result_path(output, name).name,
             fingerprints=sorted(arrived.fingerprints),
-            made_of=made_of(output, arrived.fingerprints),
+            made_of=InterruptedRuns(output).made_of(arrived.fingerprints),
             total=total,
             selected=ids_or_all(selected, total),
             not_run=missing,

@@ -110,13 +110,15 @@ class Recorder:
 
     def _begin(self, selected: Collected) -> None:
         """Say what interrupted runs of a user's own have left, and leave it, unless this run goes on with it."""
-        from rag_harness.engine.unfinished import Unfinished
+        from rag_harness.engine.interrupted_runs import InterruptedRuns
 
-        settings, unfinished = self._session.settings, Unfinished(self._session.output)
-        if not (settings.resume or settings.overwrite):
-            for said in unfinished.lines(selected.trials):
-                self._session.config.get_terminal_writer().line(shown(said))
-        unfinished.begin(selected.suites, resume=settings.resume)
+        settings, interrupted = self._session.settings, InterruptedRuns(self._session.output)
+        if settings.resume:
+            interrupted.resume(selected.suites)
+            return
+        for said in interrupted.announced(selected.trials) if not settings.overwrite else ():
+            self._session.config.get_terminal_writer().line(shown(said))
+        interrupted.begin(selected.suites)
 
     def _be_alone(self) -> None:
         """Keep other runs out of the output folder: two would ask, and pay for, the same trials."""

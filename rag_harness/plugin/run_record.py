@@ -52,7 +52,7 @@ class RunRecord:
 
     def _write(self, interrupted: bool) -> None:
         """Write all files, and free the memory of what they say."""
-        from rag_harness.engine.series import close_series
+        from rag_harness.engine.interrupted_runs import InterruptedRuns
         from rag_harness.plugin.earlier_runs import left_by_earlier_runs
         from rag_harness.results.cases import write_cases
         from rag_harness.results.manifest import write_manifest
@@ -75,7 +75,8 @@ class RunRecord:
             for name, each in suites.items()
             if not (each.lost or each.not_run) and (each.is_complete or not each.resumed)
         }
-        close_series(self._session.output, {name: frozenset(each.fingerprints) for name, each in ended.items()})
+        finished = {name: frozenset(each.fingerprints) for name, each in ended.items()}
+        InterruptedRuns(self._session.output).close(finished)
         self._selected.clear()
 
     def keep_cases(self, suite: str) -> str:
@@ -124,7 +125,7 @@ class RunRecord:
         return {name: self._suite(name, list(ids), interrupted) for name, ids in self._trials().items()}
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
-        from rag_harness.engine.series import made_of
+        from rag_harness.engine.interrupted_runs import InterruptedRuns
         from rag_harness.measures.agents.tool_measures import tools_demanded
         from rag_harness.measures.expectation_measures import demands_of
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
@@ -152,7 +153,7 @@ class RunRecord:
             data=self._data.name_of(name),
             file=result_path(self._session.output, name).name,
             fingerprints=sorted(arrivals.fingerprints.get(name, ())),
-            made_of=made_of(self._session.output, arrivals.fingerprints.get(name, ())),
+            made_of=InterruptedRuns(self._session.output).made_of(arrivals.fingerprints.get(name, ())),
             total=total,
             selected=ids_or_all(selected, total),
             lost=sorted({*others} - {*not_run}),

@@ -1,4 +1,4 @@
-"""Which code is a user's own: it cannot be seen whole, so what it said is remembered only where it states a version.
+"""Code of a user's own. It cannot be seen whole, so its results are remembered only where it states a fingerprint.
 
 What it answers may hang on a prompt file, a variable, a database or a library that no import shows.
 """
