@@ -298,11 +298,15 @@ def test_a_judge_of_a_panel_that_is_asked_again_gives_the_panel_again(panel: Sui
 def test_a_killed_run_asks_no_judge_again_what_all_judges_have_said(panel: Suite) -> None:
     own = panel.path / "site" / "own_judges.py"
     whole = own.read_text()
-    end = """    def value(self):
-        if self._of.name == "strict" and len(ASKED.read_text().splitlines()) == 8:
-            import os, time; time.sleep(1); os.kill(os.getpid(), 9)
-"""
-    own.write_text(whole.replace("    def value(self):\n", end, 1))
+    # Not before the scores of the three answers before it, of both judges, are on the disk.
+    end = """        if self._of.name == "strict" and len(ASKED.read_text().splitlines()) == 8:
+            import asyncio, os
+            kept = lambda: sum(file.read_bytes().count(b'"measure"') for file in Path("output/journal").iterdir())
+            for _ in range(600):
+                await asyncio.sleep(0.05 if kept() < 6 else 0)
+            os.kill(os.getpid(), 9)
+        return Verdicts("""
+    own.write_text(whole.replace("        return Verdicts(", end, 1))
     options = [MEASURES, "--rag-judge=kind@plain,strict@plain", "--rag-panel=mean", "--rag-concurrency=1"]
     assert panel.run(*options).ret == -9
     assert asked(panel) == {"kind plain": 4, "strict plain": 4}
