@@ -53,17 +53,23 @@ def test_the_limit_is_that_of_the_whole_run(
 
 
 def test_exitfirst_starts_no_more_calls_and_keeps_what_came_back(suite: Suite) -> None:
-    came = count(1)
+    came, third = count(1), suite.path / "third"
 
     def reply(_body: Any) -> str:
-        # Two rounds of these: so long the run has to stop after its third test.
-        time.sleep(0.6 if next(came) > 3 else 0)
+        if next(came) > 3:
+            # On a busy machine the third test takes its time. From then on the run has so long to stop.
+            until = time.monotonic() + 30
+            while not third.exists() and time.monotonic() < until:
+                time.sleep(0.02)
+            time.sleep(1.5)
         return SO
 
     with counting_server(delay=0.0, reply=reply) as server:
         counted = let_ask(suite, server, CASES)
         (counted.path / "test_e1.py").write_text(
-            "import pytest\n\n@pytest.mark.e1\ndef test_answers(rag_result):\n    assert rag_result.query_id != 'q2'\n"
+            "import pytest\nfrom pathlib import Path\n\n@pytest.mark.e1\ndef test_answers(rag_result):\n"
+            f"    if rag_result.query_id == 'q2':\n        Path({str(third)!r}).touch()\n"
+            "    assert rag_result.query_id != 'q2'\n"
         )
         result = counted.run(*ARGS, "-x", "--rag-concurrency=4")
         asked = server.calls.total()
