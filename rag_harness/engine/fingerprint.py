@@ -63,12 +63,9 @@ def fingerprint_of(experiment: Experiment, settings: Settings, queries_digest: s
 
 def fingerprint_about(experiment: Experiment, settings: Settings, data: Data) -> str:
     """Return the same for an experiment that is asked about ``data``."""
-    return fingerprint_of(experiment, settings, data.queries_digest, documents_of(experiment, data))
-
-
-def documents_of(experiment: Experiment, data: Data) -> str:
-    """Return the digest of the documents that a user's own pipeline may read; the package's note what they search."""
-    return data.pages_digest if is_own_code(experiment.code) else ""
+    # A user's own pipeline may read any of the documents; parts of the package note what they search.
+    documents = data.pages_digest if is_own_code(experiment.code) else ""
+    return fingerprint_of(experiment, settings, data.queries_digest, documents)
 
 
 def asked_now(fingerprint: Callable[[Experiment], str]) -> Callable[[Experiment], str]:

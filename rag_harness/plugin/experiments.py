@@ -95,8 +95,8 @@ class Experiments:
     def of(self, name: str, pipeline: Pipeline | None = None, made_in: str = "") -> Experiment:
         """Return the experiment ``name`` for the ``pipeline`` that a test got; None: for the registered one.
 
-        An object of the user's own declares nothing and is asked nothing. Its identity is the code of its class, and
-        the code of the module ``made_in``, whose fixture made it.
+        An object of the user's own declares nothing and is asked nothing. Its code is that of its class, and of the
+        module ``made_in``, whose fixture made it.
         """
         if name == GOLDEN:
             return self._golden.get().experiment

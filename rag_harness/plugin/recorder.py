@@ -410,11 +410,6 @@ class Recorder:
         return sum(file.set_aside for file in self._files.values())
 
     @property
-    def begun_anew(self) -> list[str]:
-        """Suites whose rows of other fingerprints were moved out of the way."""
-        return [name for name, file in self._files.items() if file.set_aside]
-
-    @property
     def repaired(self) -> int:
         """How many damaged lines and duplicate rows were moved out of the way."""
         damaged = self.adopted.damaged if self.adopted else 0
