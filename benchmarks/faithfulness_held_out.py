@@ -32,7 +32,6 @@ from faithfulness_training import (
     TwoModels,
     cached,
     f1,
-    features_digest,
     folds,
     missed,
     pairs_found,
@@ -47,6 +46,7 @@ from sklearn.metrics import roc_auc_score
 from rag_harness.judges.embedded.judgement import ALLOWED, shares
 from rag_harness.judges.embedded.source import passage_of
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
+from rag_harness.registry.package_digest import package_digest
 
 DRAWS = 1000
 JUDGE, CONTROL = "faithfulness, as printed", "words in the context"
@@ -200,7 +200,7 @@ def main() -> None:
     groups = np.array([response.source for response in found])
     tasks = np.array([response.task for response in found])
     pieces_of = cached(SentenceTransformersEmbedder().pieces, options.cache / "pieces")
-    sentences = table(found, pieces_of, options.cache / f"{features_digest()}.npz")
+    sentences = table(found, pieces_of, options.cache / f"{package_digest()}.npz")
     model = TwoModels(sentences, wrong, groups, missed(found))
     scored = judged(model, groups, wrong, np.array([pairs_found(response) for response in found]))
     scored |= {name: by_folds(scores, groups, wrong) for name, scores in controls(found).items()}

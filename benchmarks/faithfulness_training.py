@@ -42,6 +42,7 @@ from rag_harness.judges.embedded.response import response_features
 from rag_harness.judges.embedded.source import passage_of
 from rag_harness.judges.embedded.words import split_text
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
+from rag_harness.registry.package_digest import package_digest
 from rag_harness.types import Pieces
 
 Doubles = npt.NDArray[np.float64]
@@ -394,7 +395,7 @@ def main() -> None:
     wrong = np.array([int(bool(response.marked)) for response in found])
     groups = np.array([response.source for response in found])
     pieces_of = cached(SentenceTransformersEmbedder().pieces, options.cache / "pieces")
-    sentences = table(found, pieces_of, options.cache / f"{features_digest()}.npz")
+    sentences = table(found, pieces_of, options.cache / f"{package_digest()}.npz")
     model = TwoModels(sentences, wrong, groups, missed(found))
     judged = cross_validated(model, groups, wrong)
     rows = [
@@ -405,13 +406,6 @@ def main() -> None:
     show(f"{len(found)} responses, {wrong.sum()} hallucinated; {FOLDS} folds by source", header, rows)
     if options.write:
         write(model, judged.p, np.array([pairs_found(response) for response in found]), options.folder)
-
-
-def features_digest() -> str:
-    """Return what the features depend on beside the data."""
-    from rag_harness.registry.identity import code_digest
-
-    return code_digest("rag_harness.judges.embedded.features")
 
 
 if __name__ == "__main__":

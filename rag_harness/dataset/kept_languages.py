@@ -1,7 +1,7 @@
 """The languages found in documents, kept in the cache: finding those of a long text takes longer than reading it.
 
-A file holds the shares of one text as JSON. Its folder is named by the code that found them, its name is the digest of
-the text. So another text or other code has another file, and nothing becomes stale. No file is forced to the disk,
+A file holds the shares of one text as JSON. Its folder is named by the digest of the package, its name is the digest of
+the text. So another text or another package has another file, and nothing becomes stale. No file is forced to the disk,
 which would take longer than most texts: where a power cut tears one, it is no JSON object, and the text is read again.
 """
 
@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from rag_harness.files.cache_folder import note_use
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.package_digest import package_digest
 from rag_harness.words.language import shares
 
 _FOLDER = "languages"
@@ -64,5 +64,5 @@ def _keep(place: Path, found: dict[str, float]) -> None:
 
 @lru_cache
 def _found_by() -> str:
-    """Name everything that decides the languages: the code, and Python, whose releases bring other letters."""
-    return f"{code_digest(shares.__module__)}-{platform.python_version()}"
+    """Name everything that decides the languages: this package, and Python, whose releases bring other letters."""
+    return f"{package_digest()}-{platform.python_version()}"

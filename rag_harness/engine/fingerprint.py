@@ -7,9 +7,8 @@ from uuid import uuid4
 
 from rag_harness.files.sources import json_digest
 from rag_harness.protocols import Experiment
-from rag_harness.registry.identity import reach, versions
-from rag_harness.registry.installed import VERSION
 from rag_harness.registry.own_parts import is_own, is_own_code, stated_fingerprint
+from rag_harness.registry.package_digest import library_versions, package_digest
 from rag_harness.settings import Settings
 from rag_harness.settings.table import affecting
 
@@ -24,36 +23,24 @@ def fingerprint_parts(
 ) -> dict[str, Any]:
     """Return what decides the results of ``experiment``, by name, ready for JSON.
 
-    These are: its queries; what it declares and what its parts have noted; the code of each part with all that it
-    imports; the versions of this package and of the imported libraries; and the pipeline's attribute ``fingerprint``.
-    Code of a user's own cannot be seen whole, and does not count: its settings do, and the digest of its ``documents``,
-    and what of the package it is asked by, such as a simulated user.
+    These are: its queries; what it declares and what its parts have noted; this package and the libraries that decide
+    results; and the pipeline's attribute ``fingerprint``. Code of a user's own cannot be seen whole, and does not
+    count: its settings do, and the digest of its ``documents``.
     """
-    if is_own_code(experiment.code):
-        ours = {part: modules for part, modules in experiment.code.items() if not any(map(is_own, modules))}
-        return {
-            "queries": queries_digest,
-            "documents": documents,
-            "profile": settings.profile,
-            "mode": settings.mode,
-            "version": VERSION,
-            "code": {part: reach(modules).digest for part, modules in ours.items()},
-            "own": stated_fingerprint(experiment.pipeline),
-            "ingredients": dict(experiment.ingredients),
-            "settings": affecting(settings, "retrieval", "reranking", "generation"),
-        }
-    found = {part: reach(modules) for part, modules in experiment.code.items()}
-    libraries = {name for each in found.values() for name in each.libraries}
-    return {
+    ours = {part: sorted(each for each in modules if not is_own(each)) for part, modules in experiment.code.items()}
+    parts = {
         "queries": queries_digest,
         "profile": settings.profile,
         "mode": settings.mode,
-        "version": VERSION,
-        "code": {part: each.digest for part, each in found.items()},
-        "libraries": versions(libraries),
+        "package": package_digest(),
+        "code": ours,
         "own": stated_fingerprint(experiment.pipeline),
         "ingredients": dict(experiment.ingredients),
     }
+    if is_own_code(experiment.code):
+        own = affecting(settings, "retrieval", "reranking", "generation")
+        return parts | {"documents": documents, "settings": own}
+    return parts | {"libraries": library_versions()}
 
 
 def fingerprint_of(experiment: Experiment, settings: Settings, queries_digest: str, documents: str = "") -> str:

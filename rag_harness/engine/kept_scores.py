@@ -1,7 +1,7 @@
 """Judged scores from one replay to the next, in the cache: a judge that computes its scores says the same again.
 
-A score is found by the content of all that decides it: the judge and its options, its code and that of the measure, the
-versions of this package, of Python and of libraries, and every text that was judged. Kept are scores of the measures of
+A score is found by the content of all that decides it: the judge and its options, the measure, the digest of this
+package, the versions of Python and of libraries, and every text that was judged. Kept are scores of the measures of
 this package alone: of others it is not known what else they read.
 """
 
@@ -22,8 +22,7 @@ from rag_harness.measures import Score
 from rag_harness.measures.judged import JudgedMeasure, Material
 from rag_harness.models.model_names import judge_name
 from rag_harness.registry import module_of
-from rag_harness.registry.identity import code_digest, reach, versions
-from rag_harness.registry.installed import VERSION
+from rag_harness.registry.package_digest import library_versions, package_digest
 from rag_harness.results.score import Author, text_digest
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.table import affecting
@@ -41,7 +40,7 @@ class KeptScores:
     """Scores of one judge by the content that they depend on.
 
     Args:
-        folder: belongs to one judge, its options and its code.
+        folder: belongs to one judge, its options and one state of the package.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -114,14 +113,7 @@ def kept_scores(settings: Settings) -> KeptScores | None:
         return None
     if not says_the_same(settings) or not module.startswith(_PACKAGE):
         return None
-    code = reach([module, "rag_harness.engine.panel_judging"])
-    decides = [
-        VERSION,
-        sys.version,
-        code.digest,
-        versions({*code.libraries, "numpy"}),
-        affecting(settings, "judging", "retrieval"),
-    ]
+    decides = [package_digest(), sys.version, library_versions(), affecting(settings, "judging", "retrieval")]
     return KeptScores(settings.path(settings.cache_dir) / KEPT_SCORES / json_digest(decides))
 
 
@@ -134,11 +126,7 @@ def _keys(author: Author, material: Material, measures: Sequence[JudgedMeasure])
         return {}
     own = [measure for measure in measures if type(measure).__module__.startswith(_PACKAGE)]
     who = [author.judge, author.model, author.revision, repr(material)]
-    return {each: text_digest([*who, each.name, str(each.version), _code_of(each)]) for each in own}
-
-
-def _code_of(measure: JudgedMeasure) -> str:
-    return f"{type(measure).__qualname__} {code_digest(type(measure).__module__)}"
+    return {each: text_digest([*who, each.name, str(each.version), type(each).__qualname__]) for each in own}
 
 
 def _is_plain(content: Sequence[Any]) -> bool:

@@ -19,8 +19,8 @@ from rag_harness.measures.judged.carried import EarlierContexts, LateMeasure
 from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
 from rag_harness.measures.judged.judged_expectations import JudgedExpectations
 from rag_harness.measures.judged.turn_material import MaterialOfTurn
-from rag_harness.registry.identity import code_digest
-from rag_harness.registry.own_parts import may_be_kept
+from rag_harness.registry.own_parts import may_be_kept, stated_fingerprint
+from rag_harness.registry.package_digest import package_digest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest, text_digest
 from rag_harness.types import Case
@@ -163,9 +163,9 @@ class Judging:
             earlier: contexts of earlier turns, or why they are not known.
             find: returns known scores.
         """
-        author, own = self._author_or_nobody(), code_digest(type(measure).__module__)
+        author = self._author_or_nobody()
         asked = measure.later(self._material(row, case, [measure]), said, earlier)
-        gold = text_digest([own, repr(asked)])
+        gold = text_digest([*_made_by(measure), repr(asked)])
         wanted = _Wanted(measure, row_digest(row), gold)
         known = find(row.experiment, wanted.line(row, author, Score(None)).key) if self._reuses(measure) else None
         if known is not None and known.gold == gold:
@@ -211,10 +211,9 @@ class Judging:
         return material_of(row, case, measures, pages)
 
     def _gold_digest(self, measure: JudgedMeasure, material: Material) -> str:
-        """Return the digest of what else decides a score, beside row and judge's revision: texts and code."""
+        """Return the digest of what else decides a score, beside row and judge's revision: texts and measure."""
         pages = material.gold_pages if _needs_pages(measure) else ()
-        own = code_digest(type(measure).__module__)
-        return text_digest([*material.quotes, "", *pages, "", own, *self._beside(measure, material)])
+        return text_digest([*material.quotes, "", *pages, "", *_made_by(measure), *self._beside(measure, material)])
 
     def _beside(self, measure: JudgedMeasure, material: Material) -> list[str]:
         """Return what further questions depend on; nothing for measures that ask none."""
@@ -276,6 +275,10 @@ class Judging:
         self, material: Material, measures: Sequence[JudgedMeasure], turn: int
     ) -> Coroutine[Any, Any, Mapping[str, Score]]:
         return judged(material, measures, self._anew(turn) if turn and self._anew else self._judge.get())
+
+
+def _made_by(measure: JudgedMeasure) -> list[str]:
+    return [package_digest(), stated_fingerprint(measure)]
 
 
 def _needs_pages(measure: JudgedMeasure) -> bool:

@@ -40,7 +40,7 @@ from rag_harness.measures.judged.criteria import (
     OpinionOfLevels,
 )
 from rag_harness.protocols import TextEmbedder
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.work.local_work import on_local_thread
 
 
@@ -64,8 +64,8 @@ class AllQuestions(ClaimByClaim):
         """Return the digest of what decides the answers to ``asks`` beside the judge's revision; empty without any."""
         if CRITERIA in asks:
             embedder = self._embedder()
-            return json_digest([code_digest(__name__), embedder.model, embedder.revision])
-        return code_digest(ClaimByClaim.__module__) if CITATIONS in asks else ""
+            return json_digest([REVISIONS["judges/criteria"], embedder.model, embedder.revision])
+        return REVISIONS["judges/claim_by_claim"] if CITATIONS in asks else ""
 
 
 class _AllAnswered:

@@ -23,7 +23,7 @@ from rag_harness.measures.judged import (
     Usefulness,
     Verdicts,
 )
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.cited import cited_sources
 
@@ -151,8 +151,8 @@ class CitationsOff:
 
     @cached_property
     def revision(self) -> str:
-        """The judge's own revision, and a digest of the rules by which marks are removed."""
-        return f"{self._judge.revision}+{code_digest(__name__)[:8]}"
+        """The judge's own revision, and that of the rules by which marks are removed."""
+        return f"{self._judge.revision}+{REVISIONS['judges/citations'][:8]}"
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
         plain = unmarked_answer(material.answer, len(material.contexts))

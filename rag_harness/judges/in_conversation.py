@@ -53,7 +53,7 @@ from rag_harness.models.api_keys import ASKING
 from rag_harness.models.model_names import judge_name
 from rag_harness.models.replies import json_of
 from rag_harness.protocols import JudgeParts
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Message
 from rag_harness.work.once import Once
 
@@ -100,7 +100,7 @@ class InConversation:
 
     def identity_of_turns(self) -> str:
         """Return the digest of what decides what is shown of a conversation."""
-        return json_digest([prompt(_WRITING), code_digest(__name__)])
+        return json_digest([prompt(_WRITING), REVISIONS["judges/turns"]])
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
         if not isinstance(material, MaterialOfTurn):

@@ -18,7 +18,7 @@ from rag_harness.models.model_names import chat_name, judge_name
 from rag_harness.models.recording.store import ArrayStore
 from rag_harness.protocols import ChatModel, JudgeParts
 from rag_harness.registry import module_of, resolve
-from rag_harness.registry.identity import note
+from rag_harness.registry.noted_parts import note
 from rag_harness.registry.own_parts import is_own, may_be_kept, stated_fingerprint
 from rag_harness.settings import Settings
 from rag_harness.types import Completion, Message

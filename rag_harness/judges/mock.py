@@ -17,7 +17,7 @@ from rag_harness.measures.judged import (
     Verdicts,
 )
 from rag_harness.protocols import JudgeParts
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.words.sentences.rough import marked_sentences
 
 _ENOUGH = 0.5
@@ -28,7 +28,7 @@ class MockJudge:
 
     name = "mock"
     model = "mock/word-overlap"
-    revision = code_digest(__name__)
+    revision = REVISIONS["judges/mock"]
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> MockOpinion:  # noqa: ARG002 - nothing is put together
         return MockOpinion(material)

@@ -11,7 +11,7 @@ from rag_harness.errors import CriticalError
 from rag_harness.files.alone import RUN_LOCK, HeldError, alone
 from rag_harness.files.log import close_log, open_log
 from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
-from rag_harness.registry.identity import remember_in
+from rag_harness.registry.package_digest import remember_in
 from rag_harness.settings import Settings, access_of
 
 

@@ -192,7 +192,7 @@ def _built(name: str, build: Callable[[Any], Any], data: str, parts: Any) -> Exp
     from dataclasses import replace
 
     from rag_harness.protocols import Experiment
-    from rag_harness.registry.identity import noting
+    from rag_harness.registry.noted_parts import noting
     from rag_harness.registry.own_parts import is_reusable
 
     with noting() as made:

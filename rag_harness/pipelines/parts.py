@@ -22,7 +22,7 @@ from rag_harness.models.recording.scrubbing import secrets_of
 from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.protocols import ChatModel, ChunkWriter
 from rag_harness.registry import module_of, resolve
-from rag_harness.registry.identity import is_noting, note
+from rag_harness.registry.noted_parts import is_noting, note
 from rag_harness.registry.own_parts import may_be_kept, stated_fingerprint
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrieval import Retrieval, spec_of

@@ -71,7 +71,7 @@ class RagSession:
         return self._settings.get()
 
     def _read_settings(self) -> Settings:
-        from rag_harness.registry.identity import remember_in
+        from rag_harness.registry.package_digest import remember_in
         from rag_harness.settings import access_of, masked
 
         settings = read_settings(self.config)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Stores
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Chunk
 from rag_harness.words.minhash import PERMUTATIONS, RUN, Hashing, candidates, resemblance, signature
 
@@ -28,8 +28,8 @@ _DECIDES = re.compile(
 
 
 def source() -> str:
-    """Return the digest of the code that finds duplicates."""
-    return code_digest(__name__)
+    """Return the revision of how duplicates are found."""
+    return REVISIONS["duplicates"]
 
 
 @dataclass(frozen=True, slots=True)

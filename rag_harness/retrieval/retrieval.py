@@ -13,8 +13,9 @@ from rag_harness.files.log import log
 from rag_harness.models.model_names import embedder_name, reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
 from rag_harness.registry import module_of, resolve
-from rag_harness.registry.identity import NotedParts, code_digest, is_noting, note, noting
+from rag_harness.registry.noted_parts import NotedParts, is_noting, note, noting
 from rag_harness.registry.own_parts import is_own, stated_fingerprint
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.retrieval.building import building_alone
 from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
 from rag_harness.retrieval.content_digest import ContentDigest, digested_bytes
@@ -111,7 +112,7 @@ class Retrieval:
     def _may_keep_cuts(self) -> bool:
         """Whether cuts are kept: not those of a user's own chunker without a fingerprint."""
         name = self.spec.chunker
-        return not is_own(module_of("chunkers", name)) or bool(stated_fingerprint(resolve("chunkers", name)))
+        return not is_own(module_of("chunkers", name)) or bool(self._source)
 
     def _refuse(self, refused: Mapping[str, str]) -> None:
         self.refused = dict(refused)
@@ -143,8 +144,11 @@ class Retrieval:
 
     @cached_property
     def _source(self) -> str:
-        """The digest of the chunker's code. Cuts of other code are stored separately."""
-        return code_digest(RecordedCuts.__module__, module_of("chunkers", self.spec.chunker))
+        """The revision of the chunker, or what a user's own states. Cuts of another are stored separately."""
+        module = module_of("chunkers", self.spec.chunker)
+        if is_own(module):
+            return stated_fingerprint(self._chunker())
+        return REVISIONS[f"chunkers/{module.rpartition('.')[2]}"]
 
     def _chunker(self) -> Chunker:
         chunker: Chunker = resolve("chunkers", self.spec.chunker)

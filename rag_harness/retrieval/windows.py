@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Protocol
 
 from rag_harness.protocols import Embedder, Index, Stores
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.retrieval.chunking import ChunkingSettings, chunk_windows
 from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.retrievers import searched_together
@@ -21,8 +21,8 @@ possible, no window is shorter than a quarter."""
 
 
 def source() -> str:
-    """Return the digest of the code that cuts windows."""
-    return code_digest(RecordedCuts.__module__, chunk_windows.__name__)
+    """Return the revision of how windows are cut."""
+    return REVISIONS["chunkers/windows"]
 
 
 def windows_of(chunks: Sequence[Chunk], embedder: Embedder, stores: Stores) -> list[Chunk]:

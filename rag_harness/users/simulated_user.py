@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_harness.models.prompts import Prompts
 from rag_harness.protocols import ChatModel
-from rag_harness.registry.identity import noting
+from rag_harness.registry.noted_parts import noting
 from rag_harness.settings import Settings
 from rag_harness.types import Scenario
 from rag_harness.users import model_user, script

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rag_harness.registry.identity.remembered import REMEMBERED_FILE
-
 ROOT = Path(__file__).parents[2]
 BLOCKED = ["sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers"]
 BLOCKER = f"""
@@ -22,9 +20,6 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 """
 
-_parsed: list[bytes] = []
-"""What a replay of this process has parsed of the package; it is a fifth of a replay, and the same in each."""
-
 
 def replay(folder: Path, *args: str, python: str = "") -> subprocess.CompletedProcess[str]:
     """Replay with results in ``folder``/out; Python has to start anew for it, or nothing is blocked.
@@ -33,16 +28,12 @@ def replay(folder: Path, *args: str, python: str = "") -> subprocess.CompletedPr
     started (``warm_python.py``) has one thread, blocks nothing, and takes three seconds less.
     """
     (folder / "sitecustomize.py").write_text(BLOCKER)
-    code = folder / "none" / REMEMBERED_FILE
-    if _parsed and not code.exists():
-        code.parent.mkdir(exist_ok=True)
-        code.write_bytes(_parsed[0])
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAG_", "OPEN", "OMP_"))}
     # As in conftest.py: our own tests alone need these plugins.
     kept |= {"RAG_SECTIONS": "all", "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:syrupy"}
     places = [f"--rag-output={folder / 'out'}", f"--rag-logs={folder}", f"--rag-cache-dir={folder / 'none'}"]
     command = [python or sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rag-mode=replay"]
-    result = subprocess.run(
+    return subprocess.run(
         [*command, *places, *args],
         cwd=ROOT,
         env={**kept, "PYTHONPATH": str(folder)},
@@ -51,6 +42,3 @@ def replay(folder: Path, *args: str, python: str = "") -> subprocess.CompletedPr
         timeout=300,
         check=False,
     )
-    if code.exists():
-        _parsed[:] = [code.read_bytes()]
-    return result

@@ -82,22 +82,11 @@ def asked(suite: Suite) -> int:
 def test_bm25_with_other_constants_answers_anew(
     place: Path, copy: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tests of ``rag_harness.registry.identity`` show what is left alone; each of these runs takes a second."""
     monkeypatch.setenv("PYTHONPATH", str(place))
     suite.pytester.makepyfile(TEST.replace("e3", "t3"))
     assert asked(suite) == 4
     edit(copy / "retrieval/lexical.py", "K1, B = 0.9, 0.4", "K1, B = 0, 0")
     assert asked(suite) == 4
-
-
-@pytest.mark.long
-def test_the_code_of_another_experiment_and_a_comment_leave_rows_alone(place: Path, copy: Path, out: Path) -> None:
-    with (copy / "studies/reliability/scales.py").open("a") as stream:
-        stream.write("\nANOTHER = 1\n")
-    assert ran(place, "e3", out)[0] == 5
-    with (copy / "models/rerankers/late_interaction.py").open("a") as stream:
-        stream.write("\n# a comment\n")
-    assert ran(place, "e3", out)[0] == 5
 
 
 @pytest.mark.long

@@ -14,7 +14,6 @@ import sys
 import threading
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import Distribution, PathDistribution
 from io import StringIO, TextIOWrapper
 from pathlib import Path
@@ -30,17 +29,6 @@ ROOMS = [
     "dataset", "engine", "gates", "measures", "models.embedders.cached", "models.chat.mock",
     "models.embedders.mock", "models.rerankers.mock", "models.prompts", "pipelines", "plugin", "report", "results",
     "retrieval.chunking.sections", "retrieval.retrieval", "settings", "stats",
-]  # fmt: skip
-# What rows and scores of small suites are made by.
-READ = [
-    "rag_harness.studies.retail.e1_baseline", "rag_harness.studies.retail.e2_standard_rag",
-    "rag_harness.studies.retail.e3_filtered_rag", "rag_harness.studies.retail.e4_reasoning_rag",
-    "rag_harness.models.chat.mock", "rag_harness.models.embedders.mock", "rag_harness.models.rerankers.mock",
-    "rag_harness.models.embedders.cached", "rag_harness.judges.embedded", "rag_harness.pipelines",
-    "rag_harness.retrieval.retrieval", "rag_harness.retrieval.indexes.qdrant_edge",
-    "rag_harness.retrieval.indexes.qdrant", "rag_harness.retrieval.chunking.heading_sections",
-    "rag_harness.retrieval.chunking.sections", "rag_harness.retrieval.cuts", "rag_harness.retrieval.shared",
-    "rag_harness.models.endpoints",
 ]  # fmt: skip
 IMPORT_ROOMS = """
 from importlib import import_module
@@ -88,11 +76,10 @@ def warm(folder: str) -> None:
         sys.exit(said.getvalue())
     del sys.modules["test_warm"]
     sys.path[:] = path
-    # The code of a part is digested where it is imported, which looks for packages; a run may have others.
-    from rag_harness.registry.identity.modules import _spec
+    # The package is what has just been imported. To read it takes a third of a small run, which has an empty cache.
+    from rag_harness.registry.package_digest import package_digest
 
-    read_sources()
-    _spec.cache_clear()
+    package_digest()
 
 
 def remember_packages() -> None:
@@ -113,19 +100,6 @@ def _remembered(name: str, file: str) -> property:
         return kept[key]
 
     return property(get)
-
-
-def read_sources() -> None:
-    """Parse the files that decide an answer of the mock profile: a third of a small run, which has an empty cache.
-
-    What a file says is kept by its bytes: a run finds and reads files as ever, and parses those that differ.
-    """
-    from rag_harness.registry.identity import Code, Modules, Remembered, remembered
-    from rag_harness.registry.identity.python_source import read_source
-
-    vars(remembered)["read_source"] = cache(read_source)
-    found = Code(Modules(Path(remembered.__file__).parents[2]), Remembered()).reach(READ)
-    assert not found.unknown, f"there are no files of {found.unknown}"
 
 
 def serve(listener: socket.socket) -> Command:

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 from zlib import crc32
 
-from rag_harness.dataset.ingest.child import PARSER_MODULES
 from rag_harness.dataset.ingest.file_places import read_bytes
 from rag_harness.dataset.ingest.isolated import Child
 from rag_harness.dataset.ingest.parsed import Parsed, Passing, PassingError, passing, unpacked
 from rag_harness.files.atomic import write_atomically
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.package_digest import package_digest
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -37,7 +36,7 @@ _CHECK = 20
 
 @dataclass
 class FileReading:
-    """Parses each content once. The result is cached under the digest of the bytes and of the parser's code.
+    """Parses each content once. The result is cached under the digest of the bytes and of what parsed them.
 
     A temporary fault, such as a file that took too long, is cached for this run alone. So all processes of the run
     read the file, or none does.
@@ -147,9 +146,8 @@ def parsed_by() -> str:
 
 @lru_cache
 def _parser() -> str:
-    """Name everything that decides the result of parsing: the parsers' code and the libraries that they call."""
-    parsers = [f"rag_harness.dataset.ingest.{module}" for module in ("child", *PARSER_MODULES.values())]
-    made_by = [code_digest(*parsers), platform.python_version(), *map(_version, _LIBRARIES)]
+    """Name everything that decides the result of parsing: this package and the libraries that parsers call."""
+    made_by = [package_digest(), platform.python_version(), *map(_version, _LIBRARIES)]
     return blake2b("\0".join(made_by).encode(), digest_size=8).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Why trials failed, from one replay to the next, in the cache: the same rows fail for the same reasons.
 
 Causes are found by the content of all that decides them: rows but for their times, cases, scores, failed gates,
-options, documents, recordings, the code of the experiment and of what explains, versions. With them come the rows of
+options, documents, recordings, this package and the libraries that decide results. With them come the rows of
 trials that were run again, and their prompts. Whatever could end otherwise the next time is not kept: a trial that did
 not come back, a pipeline or documents that are not known.
 """
@@ -23,8 +23,8 @@ from rag_harness.files.json_text import read_json
 from rag_harness.files.kept_content import SUFFIX, leave_newest, read_kept, write_kept
 from rag_harness.files.sources import bytes_digest, json_digest, text_digest
 from rag_harness.registry import registered
-from rag_harness.registry.identity import reach, versions
-from rag_harness.registry.installed import VERSION
+from rag_harness.registry.own_parts import is_own
+from rag_harness.registry.package_digest import library_versions, package_digest
 from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.causes import CauseLine
@@ -50,7 +50,6 @@ _TIMES = re.compile(
 """What differs between rows of the same content. In a text of a row each of its quotes has a backslash before it."""
 _BY_TIME = b'"max_ms"'
 """The expectation that looks at times. Its answers are explained each time."""
-_MODULES = ("rag_harness.derived.attribution.explain", __name__)
 
 
 class KeptCauses:
@@ -77,9 +76,10 @@ class KeptCauses:
         rows, cases = self._output / record.file, CaseFile.place(self._output, record.cases)
         if rows.stat().st_size > MOST_BYTES or _BY_TIME in (stated := cases.read_bytes()):
             return ""
-        said = [point.value.partition(":")[0] for point in registered("expectations").values()]
-        code, settings = reach([*_MODULES, *said]), self._settings
-        decides = [VERSION, sys.version, code.digest, versions({*code.libraries, "numpy"}), *identity]
+        if any(is_own(point.value) for point in registered("expectations").values()):
+            return ""  # what a user's own kind of expectation hangs on is not known
+        settings = self._settings
+        decides = [package_digest(), sys.version, library_versions(), *identity]
         options = affecting(
             settings, "data", "retrieval", "reranking", "generation", "judging", "golden", "reliability"
         )

@@ -16,7 +16,7 @@ from rag_harness.measures.golden_run import RetrievalCase, RetrievalResult, retr
 from rag_harness.pipelines import known_experiments
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
-from rag_harness.registry.identity import noting
+from rag_harness.registry.noted_parts import noting
 from rag_harness.registry.own_parts import is_own_code
 from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.compatibility import check_compatible

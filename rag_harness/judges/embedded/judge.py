@@ -17,7 +17,7 @@ from rag_harness.judges.embedded.opinion import EmbeddedOpinion
 from rag_harness.measures.judged import JudgeQuestion, Material
 from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL
 from rag_harness.protocols import JudgeParts, TextEmbedder
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.settings import access_of
 
 MODEL = "embedded/alignment"
@@ -34,8 +34,8 @@ class EmbeddedJudge:
 
     @cached_property
     def revision(self) -> str:
-        """Digest of coefficients, code and embedder; known without loading a model."""
-        return text_digest("\0".join([digest(), code_digest(__name__), self._embedder.revision]))
+        """Digest of coefficients, rules and embedder; known without loading a model."""
+        return text_digest("\0".join([digest(), REVISIONS["judges/embedded"], self._embedder.revision]))
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> EmbeddedOpinion:  # noqa: ARG002 - all are cheap
         return EmbeddedOpinion(material, self._reading, self._kept)

@@ -19,7 +19,7 @@ from rag_harness.judges.encoder.sequence_to_sequence import SequenceToSequence
 from rag_harness.judges.encoder.token_classifier import TokenClassifier
 from rag_harness.measures.judged import JudgeQuestion, Material
 from rag_harness.protocols import JudgeParts
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.settings import access_of
 
 
@@ -47,9 +47,9 @@ class EncoderJudge:
 
     @cached_property
     def revision(self) -> str:
-        """Digest of the model's files or its commit, of code, precision and device; known without loading weights."""
+        """Digest of the model's files or commit, this part, precision and device; known without loading weights."""
         unusual = [each for each in (self._settings.precision, self._settings.device) if each not in ("float32", "cpu")]
-        return text_digest("\0".join([self._named.revision, code_digest(__name__), *unusual]))
+        return text_digest("\0".join([self._named.revision, REVISIONS["judges/encoder"], *unusual]))
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> EncoderOpinion:  # noqa: ARG002 - texts are shared
         return EncoderOpinion(material, self._family, self._readings, self._named.format.english)

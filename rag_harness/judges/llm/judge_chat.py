@@ -14,7 +14,7 @@ from rag_harness.judges.llm.shared import Shared
 from rag_harness.models.first_token import with_alternatives
 from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import ChatModel, JudgeParts
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Message
 
 _LONGEST_REPLY = 4096
@@ -88,7 +88,7 @@ def prompt(name: str) -> str:
 
 
 def revision_of(judge: str) -> str:
-    """Return the digest of a judge's prompts and code."""
+    """Return the digest of a judge's prompts and its revision."""
     texts = [file for file in sorted(each.name for each in files(__package__).iterdir()) if file.endswith(".md")]
     prompts = {file: prompt(file.removesuffix(".md")) for file in texts if file.startswith((judge, "data"))}
-    return json_digest([prompts, code_digest(f"{__package__}.{judge}")])
+    return json_digest([prompts, REVISIONS[f"judges/{judge}"]])

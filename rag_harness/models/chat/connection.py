@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.models.model_names import is_simulated
 from rag_harness.models.recording.playback import Playback
 from rag_harness.protocols import ChatParts
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.profiles import EMBEDDED_URL
 from rag_harness.work.garbage import uncollected
@@ -50,7 +50,7 @@ def playback_of(parts: ChatParts) -> Playback | None:
         access.records,
         ask_again=settings.rerecord and access.records,
         refuse=access.refusal(local, settings.profile),
-        version=code_digest(READER) if local else "",
+        version=REVISIONS["reader"] if local else "",
     )
 
 

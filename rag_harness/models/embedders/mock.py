@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from rag_harness.protocols import Parts, Tokenizer
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Matrix, Vector
 
 _WORD = re.compile(r"\w+")
@@ -27,7 +27,7 @@ class MockEmbedder:
     """Counts words in hashed buckets and scales the vector to unit length."""
 
     model = "mock/hashed-words"
-    revision = code_digest(__name__)
+    revision = REVISIONS["embedders/mock"]
     needs_no_model = True
     dimension = _DIMENSION
     max_tokens = 100_000

@@ -25,7 +25,7 @@ from rag_harness.models.embedders.sentence_transformers import (
 )
 from rag_harness.protocols import Parts
 from rag_harness.registry import missing_package, model_name
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Matrix, Pieces, TokenVectors
 from rag_harness.work.once import IMPORTING
 
@@ -54,7 +54,7 @@ class OnnxEmbedder(SentenceTransformersEmbedder):
     def revision(self) -> str:
         plain = super().revision.partition("-")[0]
         weights = INT8_SHA256[: len(plain)] if self._is_packaged else plain
-        return f"{weights}-{code_digest(onnx_encoding.__name__)}-{self.max_tokens}-{self._backend}"
+        return f"{weights}-{REVISIONS['embedders/onnx']}-{self.max_tokens}-{self._backend}"
 
     @property
     def dimension(self) -> int:

@@ -17,7 +17,7 @@ from rag_harness.models.device import there
 from rag_harness.models.embedders import encoding
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import missing_package, model_name
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Matrix, Pieces, TokenVectors
 from rag_harness.work.once import IMPORTING
 
@@ -76,7 +76,8 @@ class SentenceTransformersEmbedder:
     def revision(self) -> str:
         weights = _WEIGHTS_SHA256 if self.model == DEFAULT_MODEL else file_sha256(self._file("model.safetensors"))
         where = "" if self._device == "cpu" else f"-{self._device}"
-        return f"{weights[:12]}-{code_digest(encoding.__name__)}-{self.max_tokens}-{self._precision}{where}"
+        part = REVISIONS["embedders/sentence_transformers"]
+        return f"{weights[:12]}-{part}-{self.max_tokens}-{self._precision}{where}"
 
     @property
     def max_tokens(self) -> int:

@@ -14,11 +14,10 @@ from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.files.sources import file_sha256
 from rag_harness.models.device import there
 from rag_harness.models.recording.store import key_of
-from rag_harness.models.rerankers import logits as scoring
 from rag_harness.models.rerankers.logits import Pair, logits, pair_batches
 from rag_harness.protocols import RetrievalParts, Store
 from rag_harness.registry import missing_package, model_name
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.settings import access_of
 from rag_harness.types import Hit
 from rag_harness.work.once import IMPORTING
@@ -112,11 +111,11 @@ def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
 
 
 def revision_of(model: str, precision: str = "float32", device: str = "cpu") -> str:
-    """Return what decides a logit besides the model's name: this code, and a folder's weights or 1 for a hub model."""
+    """Return what decides a logit besides the model's name: this part, and a folder's weights or 1 for a hub model."""
     weights = Path(model) / "model.safetensors"
     digest = file_sha256(weights)[:12] if weights.is_file() else "1"
     unusual = [each for each in (precision, device) if each not in ("float32", "cpu")]
-    return "-".join([digest, code_digest(scoring.__name__), *unusual])
+    return "-".join([digest, REVISIONS["rerankers/cross_encoder"], *unusual])
 
 
 def create(parts: RetrievalParts) -> CrossEncoderReranker:

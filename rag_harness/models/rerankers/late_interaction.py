@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rag_harness.models.recording.store import key_of
-from rag_harness.models.rerankers import max_sim
 from rag_harness.models.rerankers.max_sim import MaxSims, max_sims, rounded
 from rag_harness.protocols import LexicalScorer, RetrievalParts, Store, TokenEmbedder
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.settings import access_of
 from rag_harness.types import Hit, TokenVectors
 
@@ -45,8 +44,8 @@ class LateInteractionReranker:
 
     @property
     def revision(self) -> str:
-        """Digest of the code that ranks. BM25 is another part and notes its own code."""
-        return code_digest(__name__)
+        """Revision of how hits are ranked."""
+        return REVISIONS["rerankers/late_interaction"]
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         return self.rerank_many([(query, hits)])[0]
@@ -111,6 +110,6 @@ def create(parts: RetrievalParts) -> LateInteractionReranker:
     """Return the reranker over the run's embedder and chunks."""
     embedder = parts.token_embedder
     pairs = parts.stores.open(
-        "pairs", f"max-sim-{embedder.model}", f"{code_digest(max_sim.__name__)}-{embedder.revision}"
+        "pairs", f"max-sim-{embedder.model}", f"{REVISIONS['rerankers/max_sim']}-{embedder.revision}"
     )
     return LateInteractionReranker(embedder, parts.lexical, pairs, keep=access_of(parts.settings).keeps != "nothing")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from rag_harness.protocols import RetrievalParts
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Hit
 
 
@@ -14,7 +14,7 @@ class MockReranker:
     """Counts shared words."""
 
     model = "mock/word-overlap"
-    revision = code_digest(__name__)
+    revision = REVISIONS["rerankers/mock"]
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         words = set(re.findall(r"\w+", query.lower()))

@@ -14,7 +14,7 @@ from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Experiment, Reranker, Retriever
-from rag_harness.registry.identity import note
+from rag_harness.registry.noted_parts import note
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 from rag_harness.settings import Settings

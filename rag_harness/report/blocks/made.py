@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
+from uuid import uuid4
 
 from rag_harness.measures import Measure
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.own_parts import may_be_kept, stated_fingerprint
+from rag_harness.registry.package_digest import package_digest
+
+_PROCESS = uuid4().hex
+"""Stands for the code of a user's own measure. It is not known, so no other process has values of it."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class BlockInputs:
     Attributes:
         cases: digest of the file of the cases.
         code: digest of this package.
-        measures: version and source of each measure that has a column, by its name.
+        measures: version of each measure that has a column, by its name.
     """
 
     cases: str
@@ -34,18 +36,10 @@ class BlockInputs:
 
 def made(cases: str, measures: Iterable[Measure]) -> BlockInputs:
     """Return what a block made now depends on; ``measures`` are those with a column in it."""
-    return BlockInputs(cases, _code(), {measure.name: _identity(measure) for measure in measures})
+    return BlockInputs(cases, package_digest(), {measure.name: _identity(measure) for measure in measures})
 
 
 def _identity(measure: Measure) -> str:
     kind = type(measure)
-    return f"{kind.__module__}.{kind.__qualname__} {measure.version} {code_digest(kind.__module__)}"
-
-
-@cache
-def _code() -> str:
-    state = sha256()
-    root = Path(__file__).parents[2]
-    for file in sorted(root.rglob("*.py")):
-        state.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
-    return state.hexdigest()
+    stated = stated_fingerprint(measure) if may_be_kept(measure) else _PROCESS
+    return f"{kind.__module__}.{kind.__qualname__} {measure.version} {stated}"

@@ -13,7 +13,7 @@ from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import ChunkWriter
-from rag_harness.registry.identity import note
+from rag_harness.registry.noted_parts import note
 from rag_harness.retrieval.indexes.live import LivePoints
 from rag_harness.retrieval.live_words import LiveWords
 from rag_harness.retrieval.rarity import Rarity

@@ -16,7 +16,7 @@ from rag_harness.pipelines import data_of
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment, Reranker
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 from rag_harness.settings.profiles import EMBEDDED_URL
@@ -122,8 +122,7 @@ def _made_of(name: str, parts: RunParts, retrieval: Retrieval, reranker: Reranke
         "judge": f"{judge.name} {judge.model} {judge.revision}",
         "top_k": parts.settings.top_k,
         "candidates": parts.settings.candidates,
-        # This digest includes the scales, which the module imports.
-        "code of the signals": code_digest("rag_harness.studies.reliability.quality"),
+        "code of the signals": REVISIONS["reliability/signals"],
     }
 
 

@@ -51,9 +51,7 @@ def test_other_code_looks_again(
     for version in ("1", "2"):
         kept_languages._found_by.cache_clear()
         if changed == "code":
-            monkeypatch.setattr(
-                kept_languages, "code_digest", lambda module, version=version: {LANGUAGE: version}[module]
-            )
+            monkeypatch.setattr(kept_languages, "package_digest", lambda version=version: version)
         else:
             monkeypatch.setattr("platform.python_version", lambda version=version: version)
         shares_kept_in(tmp_path, writes=True)(MIXED)

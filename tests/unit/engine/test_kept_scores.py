@@ -17,7 +17,6 @@ from rag_harness.errors import ModelOutputError
 from rag_harness.measures import Score, parts_of
 from rag_harness.measures.judged import Material, Opinion
 from rag_harness.measures.judged.faithfulness import Faithfulness
-from rag_harness.registry.identity import CodeReach
 from rag_harness.settings import Settings
 from rag_harness.types import Case
 from tests.unit.engine.test_row_judging import CASE, PAGES, Said, lines
@@ -78,12 +77,6 @@ def test_other_contexts_are_judged_anew(tmp_path: Path) -> None:
 def test_other_pages_are_judged_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge(Said(), tmp_path)
     monkeypatch.setattr("tests.unit.engine.test_kept_scores.PAGES", ["Return it within 31 days."])
-    assert is_asked(tmp_path)
-
-
-def test_other_code_of_a_measure_is_judged_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge(Said(), tmp_path)
-    monkeypatch.setattr(module, "code_digest", lambda *_: "changed")
     assert is_asked(tmp_path)
 
 
@@ -163,9 +156,8 @@ def test_each_judge_with_its_options_and_versions_has_a_folder_of_its_own(
     folders = [folder_of(asked), folder_of(settings(tmp_path, judge="encoder", judge_model="a/b"))]
     folders.append(folder_of(settings(tmp_path, embed_model="mock/other")))
     for name, other in {
-        "VERSION": "0.0.0",
-        "versions": lambda _: {"numpy": "0.0.0"},
-        "reach": lambda _: CodeReach({"rag_harness.judges.embedded": "other"}, frozenset(), ()),
+        "package_digest": lambda: "other",
+        "library_versions": lambda: {"numpy": "0.0.0"},
     }.items():
         with monkeypatch.context() as patch:
             patch.setattr(module, name, other)
@@ -173,7 +165,7 @@ def test_each_judge_with_its_options_and_versions_has_a_folder_of_its_own(
     with monkeypatch.context() as patch:
         patch.setattr("sys.version", "4.0")
         folders.append(folder_of(asked))
-    assert len(set(folders)) == len(folders) == 7
+    assert len(set(folders)) == len(folders) == 6
     assert folder_of(asked) == folders[0]
 
 

@@ -31,7 +31,7 @@ def cache(tmp_path: Path) -> Path:
     entry(tmp_path, "vectors", "mini", 2)
     entry(tmp_path, "tokens", "mini", 40, 100_000)
     entry(tmp_path, "indexes", "shard", 90)
-    (tmp_path / "code.json").write_text("{}")
+    (tmp_path / "package.json").write_text("{}")
     return tmp_path
 
 
@@ -70,7 +70,7 @@ def test_the_command_removes_what_is_old_and_nothing_else(cache: Path, capsys: p
     assert "would go: tokens" in capsys.readouterr().out
     assert main(["cache", "prune", str(cache)]) == 0
     assert sorted(each.name for each in cache.iterdir()) == [
-        *("building.lock", "code.json", "indexes", "mine", "tokens", "vectors")
+        *("building.lock", "package.json", "indexes", "mine", "tokens", "vectors")
     ]
     assert [each.kind for each in entries_of(cache)] == ["vectors"]
     assert list((cache / "tokens").iterdir()) == []

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.retrieval.chunking import ChunkingSettings
 from rag_harness.retrieval.chunking.chunk_windows import chunk_document
 from rag_harness.retrieval.compatibility import check_compatible
@@ -214,8 +214,7 @@ def test_least_stands_in_the_name_of_the_cuts_only_where_it_is_set(least: int, p
 
     made.stores = Stores()  # type: ignore[assignment]
     assert made.chunks
-    digest = code_digest("rag_harness.retrieval.cuts", "rag_harness.retrieval.chunking.headings")
-    assert opened == [f"{part}{digest}"]
+    assert opened == [f"{part}{REVISIONS['chunkers/headings']}"]
     assert made.identity().get("least", 0) == least
 
 
@@ -239,6 +238,5 @@ def test_the_defaults_of_a_spec_are_those_of_before() -> None:
 
 
 def test_the_shipped_cuts_are_of_this_very_chunker() -> None:
-    cuts = code_digest("rag_harness.retrieval.cuts", "rag_harness.retrieval.chunking.sections")
-    name = f"*@sections-512-128-{cuts}"
+    name = f"*@sections-512-128-{REVISIONS['chunkers/sections']}"
     assert len(list((CASSETTES / "embedded/chunks").glob(name))) == 1, "replay would need the model's tokenizer"

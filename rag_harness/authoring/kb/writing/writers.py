@@ -14,7 +14,7 @@ from rag_harness.files.sources import text_digest
 from rag_harness.models.prompts import Prompts
 from rag_harness.models.until_right import Fault, ask_until_right
 from rag_harness.protocols import ChatModel
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 
 Read = Callable[[str], Awaitable[str | Fault]]
 """From a page to the page that is kept, or to its fault."""
@@ -58,7 +58,7 @@ class EmbeddedWriter:
 
     @cached_property
     def digest(self) -> str:
-        return text_digest(f"{self._seed} {code_digest('rag_harness.authoring.kb.writing.embedded')}")
+        return text_digest(f"{self._seed} {REVISIONS['knowledge_base/embedded_writer']}")
 
     async def write(self, brief: Brief, read: Read) -> str | Fault:
         page = brief.page

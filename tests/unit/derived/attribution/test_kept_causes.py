@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from rag_harness.derived.attribution.failing import tables_of
 from rag_harness.derived.attribution.kept_causes import KeptCauses
 from rag_harness.derived.local_run import running
 from rag_harness.files.kept_content import write_kept
-from rag_harness.registry.identity import CodeReach
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.prompts import PromptFiles
@@ -168,11 +168,7 @@ def test_other_options_are_explained_anew(cache: Path, option: dict[str, Any]) -
     assert key(cache, output, **option) != key(cache, output)
 
 
-OTHERS = {
-    "VERSION": "0.0.0",
-    "versions": lambda _: {"numpy": "0.0.0"},
-    "reach": lambda _: CodeReach({"rag_harness.derived.attribution.diagnosis": "new"}, frozenset(), ()),
-}
+OTHERS = {"package_digest": lambda: "other", "library_versions": lambda: {"numpy": "0.0.0"}}
 
 
 @pytest.mark.parametrize(("name", "other"), OTHERS.items())
@@ -184,16 +180,10 @@ def test_other_rules_and_versions_explain_anew(
     assert key(cache, cache / "one") != before
 
 
-def test_the_code_of_what_explains_is_in_the_key(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
-
-    def noted(names: list[str]) -> CodeReach:
-        asked.append(names)
-        return CodeReach({}, frozenset(), ())
-
-    monkeypatch.setattr(module, "reach", noted)
-    key(cache, left(cache / "one"))
-    assert {"rag_harness.derived.attribution.explain", "rag_harness.expectations.kinds.pattern"} <= set(asked[0])
+def test_with_a_kind_of_expectation_of_ones_own_nothing_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = EntryPoint("polite", "my_project.kinds:Polite", "rag_harness.expectations")
+    monkeypatch.setattr(module, "registered", lambda _: {"polite": own})
+    assert key(cache, left(cache / "one")) == ""
 
 
 def test_other_scores_explain_anew(cache: Path) -> None:

@@ -18,7 +18,7 @@ from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.models.rerankers import logits
 from rag_harness.models.rerankers.cross_encoder import CrossEncoderReranker, create, revision_of
 from rag_harness.models.token_batches import token_batches
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.settings import Settings
 from tests.unit.hits import hits_of
 
@@ -245,4 +245,4 @@ def test_weights_trained_on_get_scores_of_their_own(folder: Path, tmp_path: Path
 
 
 def test_revision_of_a_hub_model() -> None:
-    assert revision_of("cross-encoder/ms-marco-MiniLM-L-6-v2") == f"1-{code_digest(logits.__name__)}"
+    assert revision_of("cross-encoder/ms-marco-MiniLM-L-6-v2") == f"1-{REVISIONS['rerankers/cross_encoder']}"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from rag_harness.models.recording.store import ArrayStore, key_of
-from rag_harness.models.rerankers import late_interaction, max_sim
+from rag_harness.models.rerankers import late_interaction
 from rag_harness.models.rerankers.late_interaction import LateInteractionReranker, create
 from rag_harness.models.rerankers.max_sim import max_sims
-from rag_harness.registry.identity import code_digest
+from rag_harness.registry.revisions import REVISIONS
 from rag_harness.settings import Settings
 from rag_harness.types import TokenVectors
 from tests.unit.hits import hits_of
@@ -176,5 +176,5 @@ def test_created_from_settings(tmp_path: Path, mode: Any, kept: int) -> None:
     settings = Settings(mode=mode)
     parts = SimpleNamespace(settings=settings, stores=stores, token_embedder=Tokens(FOUND), lexical=Lexical([1, 2]))
     create(parts).rerank("q", hits_of(["one", "both"]))
-    assert opened == [("pairs", "max-sim-test/tokens", f"{code_digest(max_sim.__name__)}-1")]
+    assert opened == [("pairs", "max-sim-test/tokens", f"{REVISIONS['rerankers/max_sim']}-1")]
     assert len(store) == kept

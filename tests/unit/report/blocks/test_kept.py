@@ -109,9 +109,26 @@ def test_a_measure_of_another_version_makes_them_anew(
 
 
 def test_other_code_makes_them_anew(run: Path, monkeypatch: pytest.MonkeyPatch, made_again: Callable[[], int]) -> None:
-    monkeypatch.setattr(made, "_code", lambda: "changed")
+    monkeypatch.setattr(made, "package_digest", lambda: "changed")
     table_in(run)
     assert made_again() > 5
+
+
+def test_values_of_a_users_own_measure_are_kept_for_other_processes_only_with_a_fingerprint(
+    run: Path, monkeypatch: pytest.MonkeyPatch, made_again: Callable[[], int]
+) -> None:
+    monkeypatch.setattr(TokenF1, "__module__", "my_measures")
+    table_in(run)
+    assert made_again() > 5
+    monkeypatch.setattr(made, "_PROCESS", "another")
+    table_in(run)
+    assert made_again() > 5
+    monkeypatch.setattr(TokenF1, "fingerprint", "1", raising=False)
+    table_in(run)
+    assert made_again() > 5
+    monkeypatch.setattr(made, "_PROCESS", "a third")
+    table_in(run)
+    assert made_again() == 0
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda _: b"", lambda _: b"\0" * 99])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rag_harness.files.sources import json_digest
-from rag_harness.registry.identity import note, noting
+from rag_harness.registry.noted_parts import note, noting
 
 
 def test_parts_note_themselves() -> None:
