@@ -58,11 +58,11 @@ import os, sys, threading
 heavy = [name for name in sys.modules if name.partition(".")[0] in ("tests", "vcr", "torch", "qdrant_edge", "jinja2")]
 ours = [module for name, module in sys.modules.items() if name.partition(".")[0] == "rag_harness"]
 caches = [thing for module in ours for thing in vars(module).values() if hasattr(thing, "cache_info")]
-print(heavy, len(caches) > 5, [cache.__name__ for cache in caches if cache.cache_info().currsize])
+print(heavy, len(caches) > 5, {cache.__name__ for cache in caches if cache.cache_info().currsize})
 print(threading.active_count(), sorted(os.listdir("/proc/self/fd"))[:-1], "numpy" in sys.modules)
 """
     # The package itself is read already.
-    assert run(code).stdout == "[] True ['package_digest']\n1 ['0', '1', '2'] True\n"
+    assert run(code).stdout == "[] True {'package_digest'}\n1 ['0', '1', '2'] True\n"
 
 
 def test_what_is_imported_of_ours_explains_its_assertions_as_in_any_run() -> None:

@@ -70,7 +70,7 @@ def test_the_command_removes_what_is_old_and_nothing_else(cache: Path, capsys: p
     assert "would go: tokens" in capsys.readouterr().out
     assert main(["cache", "prune", str(cache)]) == 0
     assert sorted(each.name for each in cache.iterdir()) == [
-        *("building.lock", "package.json", "indexes", "mine", "tokens", "vectors")
+        *("building.lock", "indexes", "mine", "package.json", "tokens", "vectors")
     ]
     assert [each.kind for each in entries_of(cache)] == ["vectors"]
     assert list((cache / "tokens").iterdir()) == []
