@@ -329,7 +329,7 @@ class Experiment:
         data: the name of the data that it is asked about. Empty: the run's own knowledge base and queries.
         ingredients: what decides its answers, by name, as plain JSON. The fingerprint is made from it. Each part notes
             its own ingredients; list here only what the experiment sets itself.
-        code: the modules that its parts run, by part. Each part notes its own; their imports are found.
+        code: the modules that its parts run, by part. Each part notes its own.
         retriever: the retrieve step alone, for the golden suite. None where the pipeline retrieves nothing.
         prepare: builds the index and the vectors before the first trial. It runs once for all workers.
         answer_from: answers a query from given hits, otherwise as the pipeline does. --rag-attribute uses it to change

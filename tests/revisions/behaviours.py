@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import astuple, fields, is_dataclass, replace
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
@@ -38,7 +38,7 @@ from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.settings import Settings
-from rag_harness.types import Document, Message
+from rag_harness.types import Chunk, Document, Message
 from tests.revisions.corpus import MADE_UP, materials, pages, trials
 from tests.unit.judges.embedded.made_up import WordEmbedder
 from tests.unit.judges.scripted import Chat, Parts, as_parts
@@ -47,7 +47,7 @@ from tests.unit.judges.test_ragas import Ragas
 Behaviour = Callable[[], Any]
 _LONG = 60
 """Characters of a text that are stored. Of a longer one the beginning and a digest are."""
-_LENGTHS = ((24, 0), (64, 16), (512, 128))
+_LENGTHS = ((12, 3), (24, 0), (64, 16), (200, 50), (512, 128))
 _TEXTS = [
     "The pick-up fee is €29.", "Yes", "返品 ünïcode 🙂", "", "a " * 700, "Returns are free within 45 days. " * 12,
     "```python\nprint('x')\n```", "| Ember | 1.1 kg |",
@@ -89,17 +89,29 @@ def _cuts(module: str) -> Any:
     found = {}
     for most, overlap in _LENGTHS:
         lengths = ChunkingSettings(most, overlap, most // 4)
-        for page in (*pages(), _german(pages()[-1])):
+        for page in (*pages(), _of_a_course(pages()[0]), *map(_with_pages, pages()[:2])):
             cuts = RecordedCuts(ArrayStore([]), lambda: chunk_document, lengths, WordTokenizer)
             chunks = cuts.chunks([page])
-            named = [[each.chunk_id, each.start, each.end, each.text, each.repeated_header] for each in chunks]
-            found[f"{page.doc_id} {most}"] = plain([*named, *cuts.refused.items()])
+            found[f"{page.doc_id} {most}"] = [*map(_cut, chunks), *plain([*cuts.refused])]
     return found
 
 
-def _german(page: Document) -> Document:
-    """Return a page that says its language."""
-    return replace(page, doc_id=f"de/{page.doc_id}", metadata={"language": "de"})
+def _cut(chunk: Chunk) -> str:
+    """Return where a chunk is, and a digest of all that it has."""
+    digest = sha256(repr([*map(plain, astuple(chunk))]).encode()).hexdigest()[:12]
+    return f"{chunk.chunk_id.rpartition('#')[2]} {chunk.start}-{chunk.end} {digest}"
+
+
+def _of_a_course(page: Document) -> Document:
+    """Return a page that says its language, its module and its chapter."""
+    front = "---\nmodule: 1\nmodule_title: Bodies\nchapter: 2\nurl: https://example.com/bodies\nlanguage: de\n---\n"
+    named = {"language": "de", "url": "https://example.com/bodies"}
+    return replace(page, doc_id=f"course/{page.doc_id}", text=front + page.text, metadata=named)
+
+
+def _with_pages(page: Document) -> Document:
+    """Return a document of several pages, as of a PDF."""
+    return replace(page, doc_id=f"pages/{page.doc_id}", pages=(0, 210, 211, 900, 1500))
 
 
 def _duplicates() -> Any:
@@ -344,7 +356,8 @@ def _encoder_judge() -> Any:
         "RobertaForSequenceClassification": ("contradiction", "entailment", "neutral"),
         "ModernBertForTokenClassification": ("supported", "hallucinated"),
     }
-    asked = [*MADE_UP[:12], trials()[0].material, trials()[20].material]
+    long = "The shop opens at nine. Parcels to Norway cost twelve euros, " * 90 + "refunds take seven days."
+    asked = [*MADE_UP[:9], replace(MADE_UP[0], contexts=(long, long[40:900])), trials()[20].material]
     found = {}
     for architecture, labels in kinds.items():
         with TemporaryDirectory() as folder:
@@ -385,7 +398,7 @@ def _llm_judge(create: Callable[[Any], Judge], chats: Sequence[Callable[[], Chat
     """Return the requests that a judge makes and what it reads from fixed replies."""
     found = []
     for chat in chats:
-        for material in (*MADE_UP[:6], *MADE_UP[10:14], MADE_UP[22], trials()[3].material, trials()[16].material):
+        for material in (*MADE_UP[:6], *MADE_UP[10:14], MADE_UP[22], MADE_UP[34], trials()[3].material):
             scripted = chat()
             said = _asked(create(as_parts(Parts(scripted))), material, CITATIONS)
             found.append({"said": said, "asked": _requests(scripted)})

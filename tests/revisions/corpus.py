@@ -36,6 +36,20 @@ def _material(question: str, answer: str, contexts: tuple[str, ...] = _RETURNS, 
     return Material(question, answer, contexts, truth, contexts[:1], contexts[:1])
 
 
+_OPEN, _OLD_OR_NEW = "When is the shop open?", "How many days may a return take now?"
+_HOURS = (
+    "hours monday: 11:00 am to 5:00 pm\nhours friday: 11:00 am to 5:00 pm\nhours saturday: closed",
+    "Open Mon-Fri 11-5. On Sundays the café is open from noon until 4 p.m.",
+)
+_EDITIONS = (
+    "Effective date: 1 January 2024. This page has been replaced. Returns may take 30 days.",
+    "Effective date: 2025-11-01. This page replaces the previous version. Returns may take 45 days.",
+    "Effective: March 3, 2023. Outdated. Returns may take 15 days, said the returns-2023 page.",
+)
+_RULES = (
+    "Children under 18 are not allowed. Dogs may enter on a lead. Smoking is prohibited everywhere but outside.",
+    "Parking: no. Wi-fi: free. Pool: false. Good for kids: no. Noise level: quiet. " * 3,
+)
 _LEADER, _SHIP = "Who leads the warehouse?", "When do lamps ship?"
 _FLAG, _WEIGHT, _PICKUP = "Which flag went?", "What does the Ember weigh?", "What does pick-up cost?"
 _ASKED = "How long can I return an item?"
@@ -66,6 +80,46 @@ MADE_UP: tuple[Material, ...] = (
     _material(_FLAG, "# Answer\n\n1. **`--fast`** went in 2.3.1 [Source 2][Source 9].\n2. See above.", _TABLE),
     _material(_ASKED, "Hello! Thanks for asking. How long can I return an item? Good luck.", truth=_TRUTH),
     _material(_ASKED, "送料は無料です。返品は45日以内です。", truth=_TRUTH),
+    *(
+        _material(_OPEN, answer, _HOURS, "Monday to Friday from 11:00 to 17:00")
+        for answer in (
+            "It is open from 11 am to 5 pm on weekdays.",
+            "Monday to Saturday, 11:00-17:00.",
+            "From 5 pm on Mondays.",
+            "On weekends it is open until midnight, and daily from noon to 4 p.m.",
+            "It never closes.",
+            "At 23:30 on Fri.",
+            "Daily: 11 to 5.",
+            "It is closed on Sundays and on Saturdays.",
+            "Sunday through Wednesday from 9 until 12:30.",
+        )
+    ),
+    *(
+        _material(_OLD_OR_NEW, answer, _EDITIONS, "45 days since 1 November 2025")
+        for answer in (
+            "45 days.",
+            "30 days, from January 2024 on.",
+            "The limit is 45 days, 30 days or 15 days.",
+            "About 44 days",
+            "It was 30 days until 31.10.2025 and has been 45 days since (2025-11-01).",
+            "Neither 30 nor 45 days.",
+            "The limit was raised by 50 % to 45 days.",
+            "Version 2 of the page says one month and a half.",
+        )
+    ),
+    *(
+        _material("Who may enter?", answer, _RULES, "Adults only.")
+        for answer in (
+            "Children are allowed.",
+            "Nobody under 18 is allowed without an adult.",
+            "Dogs, cats and horses may enter.",
+            "It isn't true that children are not allowed.",
+            "Only adults of 18 years or more, no dogs.",
+            "Everyone may.",
+            "Adults. Adults. Adults. Adults. Adults. Adults. Adults.",
+            "18+, no smoking, free parking, free wi-fi, a pool.",
+        )
+    ),
 )
 
 
