@@ -58,7 +58,7 @@ class RunAgain:
         known = self._answers.get(trial.id, last.row)
         found = self._asked(trial, experiment) if self._may_ask(trial, known) else None
         # No answer replaces one: what the next run takes over would be another row than what this one was judged by.
-        if found is None or found.timings_recorded or (known.ok and not found.ok):
+        if found is None or found.repeats_itself or (known.ok and not found.ok):
             return replace(last, row=known), "same"
         self._answers[trial.id] = found
         self._judgements.forget(trial.id)
@@ -67,7 +67,7 @@ class RunAgain:
     def _may_ask(self, trial: Trial, known: ExperimentResult) -> bool:
         """Whether a new answer is nobody else's business: no judgement, repeat, turn or other test is about the last.
 
-        A recorded answer would come back as it is.
+        A recorded or computed answer would come back as it is.
         """
         session = self._session
         is_alone = self._tests_of[trial.id] == 1 and not self._own_turns.are(trial) and trial.experiment != GOLDEN
@@ -77,7 +77,7 @@ class RunAgain:
             or session.settings.stop_early
             or trial.experiment in session.snapshots.of
         )
-        return is_alone and not is_looked_at and not known.timings_recorded
+        return is_alone and not is_looked_at and not known.repeats_itself
 
     @cached_property
     def _tests_of(self) -> Counter[TrialId]:

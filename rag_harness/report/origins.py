@@ -42,8 +42,9 @@ class Origins:
         partly: asked answers that also used recordings, e.g. of a rewritten question; dated by the recordings.
         resumed: rows of an earlier run, dated by that run.
         replayed_then: resumed answers that the earlier run had replayed, dated by the recordings.
-        computed: answers without a call of a model; they are not among the asked.
-        declined: those of them that decline, e.g. because too little was found to ask a model about.
+        computed: answers without a call of a model, and in a replay those of the baseline reader; they are not among
+            the asked.
+        declined: those of them that were given without the reader and decline, e.g. because too little was found.
         failed: trials of this run that ended without an answer.
         outdated: answers that another version of the model gave than the one at the time of the row.
         versions: number of answers of each version of a service.
@@ -68,14 +69,14 @@ class Origins:
         is_replayed: npt.NDArray[np.bool_],
         is_resumed: npt.NDArray[np.bool_],
         is_computed: npt.NDArray[np.bool_],
-        is_abstained: npt.NDArray[np.bool_],
+        is_declined: npt.NDArray[np.bool_],
     ) -> None:
         """Count rows by the times of the row and of its recording, and by flags; all of shape (rows,)."""
         self.failed += int((~is_ok & ~is_replayed & ~is_resumed).sum())
         own = is_ok & ~is_replayed & ~is_resumed
         self.asked.add(ended[own & ~is_computed])
         self.computed += int((own & is_computed).sum())
-        self.declined += int((own & is_computed & is_abstained).sum())
+        self.declined += int((own & is_declined).sum())
         has_recorded = is_replayed | ~np.isnan(recorded)
         self.partly.add(recorded[is_ok & has_recorded & ~is_replayed & ~is_resumed])
         self.replayed.add(recorded[is_replayed & ~is_resumed])

@@ -83,9 +83,10 @@ class Totals:
         self.resumed += int(of_old.sum())
         self.replayed += int(block["replayed"][rows].sum())
         is_ok, is_replayed = block["ok"][rows], block["replayed"][rows]
-        is_computed, is_abstained = block["computed"][rows], block["abstained"][rows]
+        is_computed = block["computed"][rows]
+        is_declined = is_ok & is_computed & block["abstained"][rows] & (block["calls"][rows] == 0)
         when = block["ended"][rows], block["recorded"][rows]
-        self.origins.take(*when, is_ok, is_replayed, of_old, is_computed, is_abstained)
+        self.origins.take(*when, is_ok, is_replayed, of_old, is_computed, is_declined)
         self.origins.outdated += int(block["outdated"][rows].sum())
         self.abstained += int(block["abstained"][rows].sum())
         self.evasive += int(block["evades"][rows].sum())
@@ -95,7 +96,6 @@ class Totals:
         self.retrieves |= bool(block["retrieves"][rows].any())
         for stage, times in self.times.items():
             times[positions] = block[f"ms {stage}"][rows]
-        is_declined = is_ok & is_computed & is_abstained
         self._pace(block, rows[~of_old & ~is_replayed & ~is_declined & ~np.isnan(block["ended"][rows])])
 
     def _spend(self, block: RowBlock, rows: Rows) -> None:

@@ -27,6 +27,7 @@ from rag_harness.results.row_parts import (
     is_absent,
 )
 from rag_harness.results.storable import Metadata, StorableText
+from rag_harness.settings.profiles import BASELINE_READER
 from rag_harness.types import NEGATIVE, Query, TrialId
 
 SCHEMA_VERSION = 1
@@ -119,6 +120,18 @@ class ExperimentResult(FrozenModel):
         if "answerable" not in self.model_fields_set:
             vars(self)["answerable"] = self.query_type != NEGATIVE
         return self
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether no model was asked: in a replay, where the baseline reader alone may answer anew."""
+        calls = [call for stage in self.stages for call in stage.calls]
+        # Only for pipelines that report stages: any other may have called a model without saying so.
+        return bool(self.stages) and all(self.dry_run and not c.recorded and c.model == BASELINE_READER for c in calls)
+
+    @property
+    def repeats_itself(self) -> bool:
+        """Whether the same question has the same answer: it is recorded, or computed."""
+        return self.timings_recorded or self.is_computed
 
     @property
     def trial(self) -> TrialId:

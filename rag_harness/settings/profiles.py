@@ -31,12 +31,14 @@ class Profile:
 
 EMBEDDED_URL = "embedded://"
 """Base URL of the models that answer in this process: the baseline reader, and the simulated model."""
+BASELINE_READER = "embedded/extractive"
+"""The reader of the package. It is no language model, needs no weights, and answers alike on every machine."""
 SIMULATED = "simulated/"
 """Beginning of the names of simulated models. Their answers have planted faults, which is said wherever they stand."""
 
 BUILT_IN_PROFILES: Mapping[str, Profile] = {
     "embedded": Profile(
-        chat_model="embedded/extractive",
+        chat_model=BASELINE_READER,
         chat_base_url=EMBEDDED_URL,
         embed_model="sentence-transformers/all-MiniLM-L6-v2",
         rerank_model="embedded/late-interaction",

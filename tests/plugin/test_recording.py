@@ -147,7 +147,9 @@ def test_record_calls_only_what_is_missing(recorded: Suite) -> None:
 
 
 def test_a_miss_says_what_was_asked_what_is_nearest_and_what_to_do(recorded: Suite) -> None:
-    result = replay(recorded, "--rag-seed=8", "--rag-output=replayed", "-m", "e1", "-k", "e1-q_direct_001")
+    # At another address, for the reader in the process would answer.
+    elsewhere = ("--rag-chat-base-url=http://127.0.0.1:9/v1", "--rag-seed=8")
+    result = replay(recorded, *elsewhere, "--rag-output=replayed", "-m", "e1", "-k", "e1-q_direct_001")
     result.assert_outcomes(failed=1, deselected=7)
     said = " ".join(result.stdout.str().split())
     assert (

@@ -47,7 +47,7 @@ from rag_harness.work.once import Once
 _AT_ONCE = 64
 """Failed trials whose rows are in memory together."""
 ROWS_ONLY = "nothing was run again"
-REPLAYED = "its answer is replayed: the same recording says nothing of noise"
+REPLAYED = "its answer is replayed or computed: the same again says nothing of noise"
 
 
 _TELLING = (*RETRIEVAL, "mrr@10", "citation_recall", *ANSWERS)
@@ -300,7 +300,7 @@ def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str, only_expected:
         return Trialled(why=came_to)
     if ask.searches is not None and not was_given(came_to):
         return Trialled(came_to.llm_answer, why=NOT_GIVEN)
-    if ask.hits is None and ask.searches is None and came_to.timings_recorded:
+    if ask.hits is None and ask.searches is None and came_to.repeats_itself:
         return Trialled(came_to.llm_answer, why=REPLAYED)
     right = rightness(ask.case, came_to.llm_answer, came_to.abstained)
     if only_expected:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 NO_KEY = "none"
 _IN_PROCESS = "http://embedded/v1"
-READER = "rag_harness.models.reader"
-"""The reader that runs in this process. Its version is the digest of its code."""
 
 
 def _base_url(settings: Settings) -> str:
@@ -29,6 +27,11 @@ def _base_url(settings: Settings) -> str:
 def completions_url(settings: Settings) -> str:
     """Return the address of requests. Its path is part of the names of recordings."""
     return f"{_base_url(settings).rstrip('/')}/chat/completions"
+
+
+def runs_here(settings: Settings) -> bool:
+    """Return whether the baseline reader in this process answers. It needs no weights, so every mode may ask it."""
+    return settings.chat_base_url == EMBEDDED_URL and not is_simulated(settings)
 
 
 def playback_of(parts: ChatParts) -> Playback | None:
@@ -41,15 +44,15 @@ def playback_of(parts: ChatParts) -> Playback | None:
         DataError: the folder for new recordings cannot be written.
     """
     settings = parts.settings
-    access, local = access_of(settings), settings.chat_base_url == EMBEDDED_URL
+    access, local = access_of(settings), runs_here(settings)
     if not access.reads_recordings or is_simulated(settings):
         return None
     return Playback(
         parts.cassettes,
-        access.may_call(local),
+        local or access.calls_network,
         access.records,
         ask_again=settings.rerecord and access.records,
-        refuse=access.refusal(local, settings.profile),
+        refuse="" if local else access.refusal(local=False, profile=settings.profile),
         version=REVISIONS["reader"] if local else "",
     )
 

@@ -8,13 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rag_harness.errors import DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.answer_length import LONGEST_ANSWER
 from rag_harness.models.call import CALL, Call
-from rag_harness.models.chat.connection import NO_KEY, completions_url, connect, playback_of
+from rag_harness.models.chat.computed import Computed
+from rag_harness.models.chat.connection import NO_KEY, completions_url, connect, playback_of, runs_here
 from rag_harness.models.chat.failures import (
     PassingError,
     hopeless,
@@ -32,6 +33,7 @@ from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL,
 from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts, KeyOwner
 from rag_harness.registry import model_name
+from rag_harness.settings import access_of
 from rag_harness.types import Completion, Message, Usage
 from rag_harness.work.deadline import Deadline
 
@@ -56,8 +58,11 @@ class SentParameters:
 _OF_ANSWERS = KeyOwner()
 
 
-def _nothing_recorded(_request: Mapping[str, Any]) -> None:
-    """Return None: there is no recording, so the model is called."""
+Find: TypeAlias = Callable[[Mapping[str, Any]], Completion | None]
+
+
+def _nothing(_request: Mapping[str, Any]) -> None:
+    """Return None: the model is called."""
 
 
 class OpenAIChat:
@@ -74,6 +79,7 @@ class OpenAIChat:
 
     Attributes:
         key: the role that it answers for, and where this role's key is.
+        computed: answers without connecting, where there is no recording; returns None where it cannot.
     """
 
     def __init__(
@@ -82,18 +88,15 @@ class OpenAIChat:
         model: str,
         sampling: SentParameters | None = None,
         timeout: float = 60.0,
-        recorded: Callable[[Mapping[str, Any]], Completion | None] = _nothing_recorded,
+        recorded: Find = _nothing,
         wait: Any = asyncio.sleep,
         longest: int = LONGEST_ANSWER,
     ) -> None:
         self.key: KeyOwner = _OF_ANSWERS
+        self.computed: Find = _nothing
         self.model, self.timeout, self.longest = model, timeout, longest
-        self._connect, self._sampling, self._recorded, self._wait = (
-            connect,
-            sampling or SentParameters(),
-            recorded,
-            wait,
-        )
+        self._connect, self._sampling, self._wait = connect, sampling or SentParameters(), wait
+        self._recorded = recorded
         self._has_schemas = self._has_alternatives = True
 
     @cached_property
@@ -112,7 +115,11 @@ class OpenAIChat:
                 caller's ``Patience`` says.
             ModelOutputError: the answer has no text, or too much.
         """
-        return self._replayed(messages, response_format) or await self._called(messages, response_format)
+        return (
+            self._replayed(messages, response_format)
+            or self.computed(self._request(messages, response_format))
+            or await self._called(messages, response_format)
+        )
 
     def _replayed(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion | None:
         """Return the recorded answer. A model without structured output was asked again, without the schema; one that
@@ -264,24 +271,24 @@ def _recorded_times(response: Any) -> tuple[float, float | None] | None:
 
 def create(parts: ChatParts) -> OpenAIChat:
     """Return the chat model of the settings, with the recordings of its profile."""
-    playback = playback_of(parts)
-    find = (
-        Replayed(playback, completions_url(parts.settings), parts.settings.max_answer).find
-        if playback
-        else _nothing_recorded
-    )
-    return chat_of(parts.settings, lambda: connect(parts, playback), find, parts.key_owner)
+    playback, settings = playback_of(parts), parts.settings
+    find = Replayed(playback, completions_url(settings), settings.max_answer).find if playback else _nothing
+    # What is recorded has the times of a call, so a run that records makes one.
+    computes = runs_here(settings) and not access_of(settings).records
+    compute = Computed(settings.max_answer).answer if computes else _nothing
+    return chat_of(settings, lambda: connect(parts, playback), find, compute, parts.key_owner)
 
 
 def chat_of(
     settings: Settings,
     connect: Callable[[], AsyncOpenAI],
-    recorded: Callable[[Mapping[str, Any]], Completion | None] = _nothing_recorded,
+    recorded: Find = _nothing,
+    computed: Find = _nothing,
     key: KeyOwner = _OF_ANSWERS,
 ) -> OpenAIChat:
     """Return the chat model of the settings, with a given client."""
     sampling = SentParameters(settings.temperature, settings.seed, settings.max_output_tokens)
     model = model_name("chat", settings.chat_model)
     chat = OpenAIChat(connect, model, sampling, settings.timeout, recorded, longest=settings.max_answer)
-    chat.key = key
+    chat.key, chat.computed = key, computed
     return chat

@@ -83,9 +83,9 @@ async def _reply(send: Send, reply: ReaderReply) -> None:
         await _send_json(send, 200, wire.completion(reply))
         return
     await _start(send, 200, b"text/event-stream; charset=utf-8")
-    for chunk in wire.chunks(reply):
-        await _part(send, f"data: {json.dumps(chunk)}\n\n", more=True)
-    await _part(send, "data: [DONE]\n\n")
+    for event in wire.events(reply):
+        await _part(send, event, more=True)
+    await _part(send, "")
 
 
 async def _send_json(send: Send, status: int, body: dict[str, Any]) -> None:

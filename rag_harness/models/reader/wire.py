@@ -11,8 +11,9 @@ from typing import Any
 
 from rag_harness.models.reader.prompt import content_text, role_text
 from rag_harness.models.reader.reader import ReaderAnswer, reader_answer
+from rag_harness.settings.profiles import BASELINE_READER
 
-MODEL = "embedded/extractive"
+MODEL = BASELINE_READER
 PIECE_CHARS = 32
 _KEYS = frozenset(("reasoning_steps", "answer"))
 
@@ -125,6 +126,13 @@ def chunks(reply: ReaderReply) -> Iterator[dict[str, Any]]:
     yield _chunk(reply, {}, "stop")
     if reply.include_usage:
         yield {**_envelope(reply, "chat.completion.chunk"), "choices": [], "usage": reply.usage}
+
+
+def events(reply: ReaderReply) -> Iterator[str]:
+    """Yield the server-sent events of a streamed answer."""
+    for chunk in chunks(reply):
+        yield f"data: {json.dumps(chunk)}\n\n"
+    yield "data: [DONE]\n\n"
 
 
 def _chunk(reply: ReaderReply, delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:

@@ -132,15 +132,24 @@ def read_interaction(file: Path) -> Recorded:
         DataError: the file is cut short, damaged or of a newer release; names it.
     """
     try:
-        text = _text(file)
-        found = read_own_shape(text)
-        return _as_yaml(text) if found is None else _as_written(found)
+        return read_interaction_text(cassette_text(file))
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"The recording {file} cannot be read: {reason}. Delete it and record it again.") from error
 
 
-def _text(file: Path) -> str:
+def read_interaction_text(text: str) -> Recorded:
+    """Read the content of a file. Whatever is wrong with it raises an error of some kind."""
+    found = read_own_shape(text)
+    return _as_yaml(text) if found is None else _as_written(found)
+
+
+def cassette_text(file: Path) -> str:
+    """Return the text of a file of recordings.
+
+    Raises:
+        OSError, ValueError: it cannot be read, is no text, or is longer than any recording.
+    """
     size = file.stat().st_size
     if size > MOST_CASSETTE_BYTES:
         raise ValueError(f"it has {size / 2**20:.0f} MB, and no recording has more than {MOST_CASSETTE_BYTES // 2**20}")

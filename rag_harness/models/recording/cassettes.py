@@ -2,28 +2,30 @@
 
 ``<folder>/<model>/<digest>.yaml``: the digest is of method, path and the normalised JSON body, after keys and private
 text were removed. So a lookup needs no search. Experiments with the same request share a file. Workers that record at
-the same time lose nothing. The name can be checked from a file that is not abridged.
+the same time lose nothing, and two branches that record different questions merge without a conflict. The name can be
+checked from a file that is not abridged. Files with the interactions of an experiment (``experiment_cassette``) lie in
+the folder itself; they are read and never written to.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from rag_harness.errors import DataError, RecordingWriteError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.models.recording.cassette_file import SCHEMA_VERSION, Recorded, read_interaction, write_interaction
 from rag_harness.models.recording.cleaned_request import STORES, CleanedRequest, read_request, request_digest
+from rag_harness.models.recording.experiment_cassette import ExperimentCassette
 from rag_harness.models.recording.nearest import Neighbours, request_differences
 from rag_harness.models.recording.scrubbing import Cleaner, Scrub
 
 __all__ = [
-    "CONFIRMED",
     "OUTDATED",
     "OWN",
     "RECORDED_AT",
@@ -46,8 +48,6 @@ SERVICES = "endpoints"
 """Folder of services, beside those of the profiles: answers of a service do not depend on the profile."""
 OWN = "own"
 """Folder of the calls of users' own code: of tests, and of apps that are traced."""
-CONFIRMED = "version.txt"
-"""File beside the recordings of a model: a version that gives the same answers, whichever version recorded them."""
 
 
 class Cassettes:
@@ -73,7 +73,6 @@ class Cassettes:
         self.made: set[Path] = set()
         self._cleaner = Cleaner(secrets, scrub)
         self._read_folders: dict[Path, Neighbours] = {}
-        self._confirmed: dict[Path, str] = {}
 
     def asked(self, method: str, url: str, content: bytes, headers: Mapping[str, str] | None = None) -> CleanedRequest:
         """Return a cleaned request, as recordings store it."""
@@ -84,9 +83,9 @@ class Cassettes:
         """Return the file of a request's recording, which need not exist."""
         return self.folder / asked.folder / f"{asked.digest}.yaml"
 
-    def has(self, method: str, path: str, body: Mapping[str, Any]) -> bool:
-        """Return whether a JSON request is recorded, without reading the answer."""
-        return self.file(self.asked(method, path, json.dumps(body).encode())).is_file()
+    def has(self, asked: CleanedRequest) -> bool:
+        """Return whether a request is recorded, without reading the answer."""
+        return self.file(asked).is_file() or self._of_an_experiment(asked) is not None
 
     def load(self, asked: CleanedRequest) -> Recorded | None:
         """Return the recording of a request, or None.
@@ -95,22 +94,29 @@ class Cassettes:
             DataError: the file is cut short, damaged or of a newer release; names it.
         """
         file = self.file(asked)
-        if not file.is_file():
-            return None
-        self.used.add(file)
-        return read_interaction(file)
+        if file.is_file():
+            self.used.add(file)
+            return read_interaction(file)
+        found = self._of_an_experiment(asked)
+        if found is not None:
+            self.used.add(found.file)
+            return found.read(asked.digest)
+        for cassette in self._of_experiments:
+            if cassette.fault:
+                raise DataError(
+                    f"{cassette.fault}. Perhaps it was the answer that is asked for. Take the file as it was from your "
+                    f"repository, or remove the lines and record them again."
+                )
+        return None
 
-    def is_of(self, asked: CleanedRequest, found: Recorded, version: str) -> bool:
-        """Return whether a recording is an answer of the ``version`` of a model."""
-        return version in (found.version, self._confirmed_in(self.file(asked).parent))
+    def _of_an_experiment(self, asked: CleanedRequest) -> ExperimentCassette | None:
+        return next((cassette for cassette in self._of_experiments if asked.digest in cassette), None)
 
-    def _confirmed_in(self, folder: Path) -> str:
-        if folder not in self._confirmed:
-            try:
-                self._confirmed[folder] = (folder / CONFIRMED).read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError):
-                self._confirmed[folder] = ""
-        return self._confirmed[folder]
+    @cached_property
+    def _of_experiments(self) -> list[ExperimentCassette]:
+        """The files of experiments. Recordings of a service lie in the folder itself, so they have none."""
+        there = sorted(self.folder.glob("*.yaml")) if type(self) is Cassettes else []
+        return [ExperimentCassette(file) for file in there]
 
     def save(self, asked: CleanedRequest, response: Recorded) -> None:
         """Write a recording atomically.
@@ -161,7 +167,8 @@ class Cassettes:
 
     def _neighbours(self, folder: Path) -> Neighbours:
         if folder not in self._read_folders:
-            self._read_folders[folder] = Neighbours(_readable(sorted(folder.glob("*.yaml"))))
+            of_experiments = chain.from_iterable(each.readable() for each in self._of_experiments)
+            self._read_folders[folder] = Neighbours(chain(_readable(sorted(folder.glob("*.yaml"))), of_experiments))
         return self._read_folders[folder]
 
 

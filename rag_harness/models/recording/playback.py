@@ -71,7 +71,7 @@ class Playback:
         if self.ask_again and self.cassettes.file(asked) not in self.cassettes.made:
             return None
         found = self.cassettes.load(asked)
-        if found is not None and self.version and not self.cassettes.is_of(asked, found, self.version):
+        if found is not None and self.version and found.version != self.version:
             found = None if self.may_call else replace(found, outdated=True)
         if found is not None:
             self._say("used", self.cassettes.file(asked))

@@ -166,11 +166,9 @@ def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool,
     case, retrieves = kept.case, has_hits or looks
     answers = row.ok and bool(row.llm_answer.strip())
     relevant = any(gain > 0 for gain in case.qrels.values())
-    # Only for pipelines that report stages: any other may have called a model without saying so.
-    computed = bool(row.stages) and not any(stage.calls for stage in row.stages)
     recorded = row.timings_recorded, row.outdated
     evades = answers and not row.abstained and refuses(row.llm_answer)
-    return row.ok, row.abstained, case.answerable, relevant, *recorded, answers, retrieves, computed, evades
+    return row.ok, row.abstained, case.answerable, relevant, *recorded, answers, retrieves, row.is_computed, evades
 
 
 def _columns(names: Sequence[str], rows: Sequence[tuple[Any, ...]], kind: npt.DTypeLike) -> dict[str, Array]:

@@ -18,6 +18,7 @@ from rag_harness.models.chat.openai import OpenAIChat, SentParameters
 from rag_harness.models.chat.recorded import RecordingTransport
 from rag_harness.models.chat.replayed import Replayed, completion_of
 from rag_harness.models.recording.cassettes import Cassettes, Recorded
+from rag_harness.models.recording.experiment_cassette import ExperimentCassette
 from rag_harness.models.recording.playback import Playback
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
@@ -33,16 +34,8 @@ UNWANTED = ("openai", "vcr", "httpx2", "aiohttp", "yaml")
 
 
 def shipped(every: int) -> list[Any]:
-    files = sorted((SHIPPED / "embedded--extractive").glob("*.yaml"))[::every]
-    cassettes = Cassettes(SHIPPED)
-    from rag_harness.models.recording.cassette_file import read_interaction
-
-    # Of an abridged one nobody can ask again: its request is not whole.
-    files = [file for file in files if " characters, " not in file.read_text(encoding="utf-8")]
-    assert len(files) >= 5
-    requests = [read_interaction(file).request for file in files]
-    assert all(cassettes.has("POST", "/v1/chat/completions", request) for request in requests)
-    return requests
+    found = [ExperimentCassette(file) for file in sorted(SHIPPED.glob("*.yaml"))]
+    return [cassette.read(digest).request for cassette in found for digest in cassette.digests[::every]]
 
 
 def client(playback: Playback) -> Any:

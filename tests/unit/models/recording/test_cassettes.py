@@ -57,18 +57,6 @@ def test_any_answer_round_trips(tmp_path_factory: pytest.TempPathFactory, body: 
     assert (found.body, found.content_type) == (body, kind)
 
 
-def test_shipped_recordings_are_named_by_their_content() -> None:
-    cassettes = Cassettes(SHIPPED)
-    shipped = sorted(SHIPPED.glob("*/*.yaml"))
-    assert len(shipped) > 700
-    whole = [file for file in shipped if " characters, " not in file.read_text(encoding="utf-8")]
-    for file in whole[::100]:
-        request = _request(file)
-        assert cassettes.has("POST", "/v1/chat/completions", request)
-        assert file.stem == request_digest("POST", "/v1/chat/completions", request)
-    assert not cassettes.used
-
-
 def _request(file: Path) -> dict[str, Any]:
     import yaml
 
@@ -278,10 +266,10 @@ def test_used_and_unused(tmp_path: Path) -> None:
 
 def test_has_asks_for_the_cleaned_request(tmp_path: Path) -> None:
     cassettes = Cassettes(tmp_path, scrub=lambda text: text.replace("why", "X"))
-    assert not cassettes.has("POST", "/v1/chat/completions", BODY)
+    assert not cassettes.has(ask(cassettes))
     cassettes.save(ask(cassettes), answer())
-    assert cassettes.has("POST", "/v1/chat/completions", BODY)
-    assert not cassettes.has("POST", "/v1/embeddings", BODY)
+    assert cassettes.has(ask(cassettes))
+    assert not cassettes.has(cassettes.asked("POST", "/v1/embeddings", json.dumps(BODY).encode()))
     (file,) = files(tmp_path)
     assert file.stem == request_digest("POST", "/v1/chat/completions", _request(file))
     assert "why" not in file.read_text()

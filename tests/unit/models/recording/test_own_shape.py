@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.models.recording.cassette_file import Recorded, _as_written, _as_yaml, write_interaction
+from rag_harness.models.recording.cassette_file import Recorded, _as_written, _as_yaml, _yaml, write_interaction
 from rag_harness.models.recording.cassettes import Cassettes
+from rag_harness.models.recording.experiment_cassette import ExperimentCassette
 from rag_harness.models.recording.own_shape import read_own_shape
 
-SHIPPED = sorted(Path("cassettes/embedded").glob("*/*.yaml"))
 URL = "https://host.test/v1/chat/completions"
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from(
     ["", " a", "a\n", "\n a", "a\n\n", "a \nb", "\ta", "a\r\nb", "x\u2028y", "data: {}\n\ndata: [DONE]\n\n", "  \n a"]
@@ -35,11 +36,6 @@ def agrees(text: str) -> bool:
     if found is not None:
         assert _as_written(found) == _as_yaml(text)
     return found is not None
-
-
-def test_every_shipped_recording_is_read_the_short_way() -> None:
-    assert len(SHIPPED) > 700
-    assert all(agrees(file.read_text(encoding="utf-8")) for file in SHIPPED[::7])
 
 
 KINDS = ["text/event-stream; charset=utf-8", "application/json", "", "a: b", "text/x; q", "text/plain"]
@@ -66,11 +62,14 @@ def test_vcrpy_reads_what_is_written_without_it(said: str, kind: str, version: s
 
 
 def test_a_recording_that_yaml_wrote_is_written_the_same_without_it() -> None:
-    for file in SHIPPED[::101]:
-        content = file.read_bytes()
-        found = read_own_shape(content.decode())
-        assert found is not None
-        assert (found.written() or "").encode() == content
+    for file in sorted(Path("cassettes/embedded").glob("*.yaml")):
+        cassette = ExperimentCassette(file)
+        # The one writes a version in quotes, the other only where it would be a number.
+        for found in (replace(cassette.read(digest), version="") for digest in cassette.digests[::67]):
+            asked = Cassettes(file.parent).asked("POST", found.url, str(found.sent).encode())
+            without = write_interaction(asked, found)
+            assert read_own_shape(without.decode()) is not None
+            assert _yaml(asked, asked.content, found.body.decode(), found) == without
 
 
 def test_writing_imports_neither_vcrpy_nor_yaml(tmp_path: Path) -> None:
