@@ -26,7 +26,7 @@ from replay_peers import write_peers
 from side_by_side import TIMES, Run, Took, alternate, median, ratio, run, show, times
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORDINGS = ROOT / "cassettes" / "embedded" / "embedded--extractive"
+RECORDINGS = ROOT / "cassettes" / "embedded"
 QUERIES = ROOT / "data" / "kb" / "queries.jsonl"
 STUDY = "e1 or e2 or e3 or e4"
 NO_OP = "import pytest\n\n\n@pytest.mark.parametrize('n', range({0}))\ndef test_nothing(n):\n    assert n >= 0\n"

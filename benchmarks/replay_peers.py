@@ -72,8 +72,9 @@ def write_peers(folder: Path, recordings: Path, calls: int) -> None:
 
 
 def _interactions(recordings: Path, calls: int) -> Iterator[dict[str, Any]]:
-    files = sorted(recordings.glob("*.yaml"))[:600]
-    found = [yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)["interactions"][0] for file in files]
+    files = sorted(recordings.glob("*.yaml"))
+    cassettes = [yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader) for file in files]
+    found = [each for cassette in cassettes for each in cassette["interactions"]][:600]
     for number in range(calls):
         each = copy.deepcopy(found[number % len(found)])
         body = json.loads(each["request"]["body"])

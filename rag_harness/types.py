@@ -412,7 +412,7 @@ class Completion:
     """What a chat model returned: its text, the tokens, and the times in milliseconds.
 
     ``recorded_at`` is when a replayed answer was recorded: UTC, ISO 8601, empty where the recording has no date.
-    ``outdated`` says that another version of the model recorded it. ``finish_reason`` is why the model stopped, in the
+    ``finish_reason`` is why the model stopped, in the
     server's word (``stop``, ``length``); empty where the server does not say. ``first_token`` has the natural logarithm
     of the probability of each token that the reply could have begun with, where that was asked for and stated.
     ``tool_calls`` are the calls that the model asks for, where tools were offered; its text may then be empty.
@@ -427,7 +427,6 @@ class Completion:
     waited_ms: float = 0.0
     recorded: bool = False
     recorded_at: str = ""
-    outdated: bool = False
     finish_reason: str = ""
     first_token: Mapping[str, float] = field(default_factory=dict)
     tool_calls: tuple[ToolCall, ...] = ()
@@ -464,7 +463,7 @@ class Call:
 
     ``messages`` are the prompt as it was sent. They are stored beside the rows, and the rows refer to them. A call of
     role ``service`` asks a whole pipeline. ``usd`` is the price as a service or a trace states it; None where it is not
-    stated. ``version`` is the service's, empty where it has none. ``recorded_at``, ``outdated`` and ``finish_reason``
+    stated. ``version`` is the service's, empty where it has none. ``recorded_at`` and ``finish_reason``
     are those of the completion.
     """
 
@@ -479,7 +478,6 @@ class Call:
     messages: tuple[Message, ...] = ()
     usd: float | None = None
     recorded_at: str = ""
-    outdated: bool = False
     version: str = ""
     finish_reason: str = ""
 

@@ -126,7 +126,6 @@ def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> di
         "model": model,
         "timings_recorded": output.replayed or (bool(calls) and all(call.recorded for call in calls)),
         "recorded_at": min(filter(None, (output.recorded_at, _recorded_at(calls))), default=""),
-        "outdated": any(call.outdated for call in calls),
         "version": next((call.version for call in calls if call.version), ""),
     }
 

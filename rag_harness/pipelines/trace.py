@@ -169,6 +169,5 @@ def call_of(role: str, said: Completion, messages: Sequence[Message]) -> Call:
         said.recorded,
         tuple(messages),
         recorded_at=said.recorded_at,
-        outdated=said.outdated,
         finish_reason=said.finish_reason,
     )

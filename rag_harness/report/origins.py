@@ -46,7 +46,6 @@ class Origins:
             the asked.
         declined: those of them that were given without the reader and decline, e.g. because too little was found.
         failed: trials of this run that ended without an answer.
-        outdated: answers that another version of the model gave than the one at the time of the row.
         versions: number of answers of each version of a service.
     """
 
@@ -58,7 +57,6 @@ class Origins:
     computed: int = 0
     declined: int = 0
     failed: int = 0
-    outdated: int = 0
     versions: Counter[str] = field(default_factory=Counter)
 
     def take(

@@ -85,7 +85,7 @@ def _replayed(origins: Origins, now: float) -> str:
     if not origins.replayed.n:
         return ""
     version = _version(origins) if not origins.asked.n else ""
-    return f"{origins.replayed.n} replayed, {_recorded(origins.replayed, now)}{_outdated(origins)}{version}"
+    return f"{origins.replayed.n} replayed, {_recorded(origins.replayed, now)}{version}"
 
 
 def _resumed(origins: Origins, now: float) -> str:
@@ -97,7 +97,7 @@ def _resumed(origins: Origins, now: float) -> str:
         text += f", {whose}, {_recorded(then, now)}"
     if not (origins.asked.n or origins.replayed.n):
         text += _version(origins)
-    return text + (_outdated(origins) if not origins.replayed.n else "")
+    return text
 
 
 def _partly(origins: Origins, now: float) -> str:
@@ -105,11 +105,6 @@ def _partly(origins: Origins, now: float) -> str:
         return ""
     which = "" if origins.partly.n == origins.asked.n else f"{origins.partly.n} of them "
     return f", {which}with parts that were replayed, {_recorded(origins.partly, now)}"
-
-
-def _outdated(origins: Origins) -> str:
-    n, of = origins.outdated, origins.replayed.n or origins.resumed.n
-    return f", {'' if n == of else f'{n} of them '}by another version of the model than is here" if n else ""
 
 
 def _recorded(origin: Origin, now: float) -> str:
@@ -194,5 +189,4 @@ def _plain(origins: Origins) -> Iterator[tuple[str, Any]]:
     yield from ((("declined", origins.declined),) if origins.declined else ())
     yield from ((("failed", origins.failed),) if origins.failed else ())
     yield from ((("undated", undated),) if undated else ())
-    yield from ((("outdated", origins.outdated),) if origins.outdated else ())
     yield from ((("versions", dict(origins.versions)),) if origins.versions else ())

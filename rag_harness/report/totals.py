@@ -87,7 +87,6 @@ class Totals:
         is_declined = is_ok & is_computed & block["abstained"][rows] & (block["calls"][rows] == 0)
         when = block["ended"][rows], block["recorded"][rows]
         self.origins.take(*when, is_ok, is_replayed, of_old, is_computed, is_declined)
-        self.origins.outdated += int(block["outdated"][rows].sum())
         self.abstained += int(block["abstained"][rows].sum())
         self.evasive += int(block["evades"][rows].sum())
         self._spend(block, rows)

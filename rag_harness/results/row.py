@@ -100,9 +100,6 @@ class ExperimentResult(FrozenModel):
     recorded_at: StorableText = Field(
         "", description="UTC, ISO 8601, of the oldest call that was replayed; empty where none was, or nobody knows"
     )
-    outdated: bool = Field(
-        False, description="a call was recorded by another version of the model than there was when the row was made"
-    )
     version: StorableText = Field("", description="of the service that answered; empty where it has none")
     trace_id: StorableText = Field(
         "", description="of the trial's spans, 32 hexadecimal digits; absent: none were read", exclude_if=is_absent

@@ -15,17 +15,27 @@ _NONE = object()
 
 
 def file_of(part: str) -> Path:
-    """Return the file of a part's results."""
-    return FOLDER / f"{part.replace('/', '--')}.json"
+    """Return the file of a part's results, which has those of all parts of its kind."""
+    return FOLDER / f"{part.partition('/')[0]}.json"
 
 
 def stored(part: str) -> tuple[str, Any]:
     """Return the revision that a part had when its results were stored, and the results; empty where none are."""
-    file = file_of(part)
-    if not file.is_file():
-        return "", None
-    said = json.loads(file.read_text(encoding="utf-8"))
+    said = _read(file_of(part)).get(part, {"revision": "", "outputs": None})
     return str(said["revision"]), said["outputs"]
+
+
+def store(part: str, revision: str, outputs: Any) -> None:
+    """Store the results of a part."""
+    found = _read(file_of(part)) | {part: {"revision": revision, "outputs": outputs}}
+    text = json.dumps(dict(sorted(found.items())), ensure_ascii=False, indent=0)
+    FOLDER.mkdir(exist_ok=True)
+    file_of(part).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return found
 
 
 def differences(before: Any, now: Any) -> list[str]:

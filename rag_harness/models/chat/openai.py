@@ -29,7 +29,7 @@ from rag_harness.models.chat.replayed import Replayed
 from rag_harness.models.chat.streamed import StreamedCompletion, StreamError
 from rag_harness.models.first_token import MOST_ALTERNATIVES, alternatives
 from rag_harness.models.offered_tools import offered, sent_message
-from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT
+from rag_harness.models.recording.cassettes import RECORDED_AT, TOTAL, TTFT
 from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts, KeyOwner
 from rag_harness.registry import model_name
@@ -193,8 +193,8 @@ class OpenAIChat:
         sent = call.started if call else started
         times = replayed or _times(sent, said.first or sent)
         usage, is_replayed, headers = said.usage or Usage(calls=1), replayed is not None, response.headers
-        when = {"recorded_at": headers.get(RECORDED_AT, ""), "outdated": OUTDATED in headers} if is_replayed else {}
-        found = Completion(text, said.model, usage, *times, recorded=is_replayed, **when)
+        when = headers.get(RECORDED_AT, "") if is_replayed else ""
+        found = Completion(text, said.model, usage, *times, recorded=is_replayed, recorded_at=when)
         calls = said.calls.calls()
         return replace(found, finish_reason=said.finish_reason, first_token=said.first_token, tool_calls=calls)
 

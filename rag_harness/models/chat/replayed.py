@@ -55,7 +55,6 @@ def completion_of(found: Recorded, model: str, longest: int = LONGEST_ANSWER) ->
         found.ttft_ms,
         recorded=True,
         recorded_at=found.recorded_at,
-        outdated=found.outdated,
         finish_reason=said.finish_reason,
         first_token=said.first_token,
         tool_calls=said.calls.calls(),

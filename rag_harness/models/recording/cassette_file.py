@@ -29,7 +29,7 @@ class Recorded:
     """An interaction: the response's status, content type and body, the recorded times, and the ``sent`` request.
 
     ``recorded_at`` is UTC, ISO 8601; empty in files of releases that stored no date. ``version`` is the version of the
-    model, empty where unknown. ``outdated`` says that the model now has another version. ``session`` is the session of
+    model, empty where unknown. ``session`` is the session of
     a service in which it was asked, as JSON; empty where none was sent.
     """
 
@@ -42,7 +42,6 @@ class Recorded:
     url: str = ""
     recorded_at: str = ""
     version: str = ""
-    outdated: bool = False
     session: str = ""
 
     @property

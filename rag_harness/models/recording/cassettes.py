@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -26,7 +26,6 @@ from rag_harness.models.recording.nearest import Neighbours, request_differences
 from rag_harness.models.recording.scrubbing import Cleaner, Scrub
 
 __all__ = [
-    "OUTDATED",
     "OWN",
     "RECORDED_AT",
     "SCHEMA_VERSION",
@@ -42,8 +41,8 @@ __all__ = [
 
 TOTAL, TTFT = "x-rag-recorded-total-ms", "x-rag-recorded-ttft-ms"
 """Headers of a replayed response: the times of the recorded call."""
-RECORDED_AT, OUTDATED = "x-rag-recorded-at", "x-rag-recorded-outdated"
-"""More headers: the date of the recording, and "1" if the model now has another version."""
+RECORDED_AT = "x-rag-recorded-at"
+"""Another: the date of the recording."""
 SERVICES = "endpoints"
 """Folder of services, beside those of the profiles: answers of a service do not depend on the profile."""
 OWN = "own"
@@ -73,6 +72,7 @@ class Cassettes:
         self.made: set[Path] = set()
         self._cleaner = Cleaner(secrets, scrub)
         self._read_folders: dict[Path, Neighbours] = {}
+        self._read_experiments: dict[Path, ExperimentCassette] = {}
 
     def asked(self, method: str, url: str, content: bytes, headers: Mapping[str, str] | None = None) -> CleanedRequest:
         """Return a cleaned request, as recordings store it."""
@@ -101,7 +101,7 @@ class Cassettes:
         if found is not None:
             self.used.add(found.file)
             return found.read(asked.digest)
-        for cassette in self._of_experiments:
+        for cassette in self._of_experiments():
             if cassette.fault:
                 raise DataError(
                     f"{cassette.fault}. Perhaps it was the answer that is asked for. Take the file as it was from your "
@@ -110,13 +110,21 @@ class Cassettes:
         return None
 
     def _of_an_experiment(self, asked: CleanedRequest) -> ExperimentCassette | None:
-        return next((cassette for cassette in self._of_experiments if asked.digest in cassette), None)
+        return next((cassette for cassette in self._of_experiments() if asked.digest in cassette), None)
+
+    def _of_experiments(self) -> Iterator[ExperimentCassette]:
+        """Yield the files of experiments, those that were read already before the others."""
+        known = dict(self._read_experiments)
+        yield from known.values()
+        for file in self._files_of_experiments:
+            if file not in known:
+                self._read_experiments[file] = ExperimentCassette(file)
+                yield self._read_experiments[file]
 
     @cached_property
-    def _of_experiments(self) -> list[ExperimentCassette]:
-        """The files of experiments. Recordings of a service lie in the folder itself, so they have none."""
-        there = sorted(self.folder.glob("*.yaml")) if type(self) is Cassettes else []
-        return [ExperimentCassette(file) for file in there]
+    def _files_of_experiments(self) -> list[Path]:
+        # Recordings of a service lie in the folder itself, so it has none.
+        return sorted(self.folder.glob("*.yaml")) if type(self) is Cassettes else []
 
     def save(self, asked: CleanedRequest, response: Recorded) -> None:
         """Write a recording atomically.
@@ -167,7 +175,7 @@ class Cassettes:
 
     def _neighbours(self, folder: Path) -> Neighbours:
         if folder not in self._read_folders:
-            of_experiments = chain.from_iterable(each.readable() for each in self._of_experiments)
+            of_experiments = chain.from_iterable(each.readable() for each in self._of_experiments())
             self._read_folders[folder] = Neighbours(chain(_readable(sorted(folder.glob("*.yaml"))), of_experiments))
         return self._read_folders[folder]
 

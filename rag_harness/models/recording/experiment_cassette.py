@@ -15,7 +15,7 @@ from rag_harness.errors import DataError
 from rag_harness.models.recording.cassette_file import Recorded, cassette_text, read_interaction_text
 
 _HEAD = "version: 1\ninteractions:\n"
-_BEGIN = re.compile(r"^- request:\n", re.MULTILINE)
+_BEGIN = "\n- request:\n"
 _METADATA = re.compile(r"^  metadata:\n    digest: (?P<digest>[0-9a-f]{24})\n(?P<rest>(?:    .*\n)+)\Z", re.MULTILINE)
 _ONE = "\nmetadata:\n"
 
@@ -57,18 +57,24 @@ class ExperimentCassette:
     @cached_property
     def _entries(self) -> dict[str, tuple[int, int]]:
         """The place of each whole interaction in the text, by digest."""
-        begins = [found.start() for found in _BEGIN.finditer(self._text)]
-        spans = zip(begins, [*begins[1:], len(self._text)], strict=True)
-        found = ((self._metadata(span), span) for span in spans)
+        found = ((self._metadata(span), span) for span in self._spans)
         return {match["digest"]: span for match, span in found if match}
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """Begin and end of each interaction in the text, whole or not."""
+        begins, at = [], self._text.find(_BEGIN)
+        while at >= 0:
+            begins.append(at + 1)
+            at = self._text.find(_BEGIN, at + 1)
+        return [*zip(begins, [*begins[1:], len(self._text)], strict=True)]
 
     @cached_property
     def fault(self) -> str:
         """What is wrong with the file, with the line; empty where every interaction is whole."""
-        begins = [found.start() for found in _BEGIN.finditer(self._text)]
-        if not self._text.startswith(_HEAD) or (begins or [len(self._text)])[0] != len(_HEAD):
+        if not self._text.startswith(_HEAD) or not self._spans or self._spans[0][0] != len(_HEAD):
             return f"{self.file}, line 1: it does not begin as a recording of this tool"
-        for span in zip(begins, [*begins[1:], len(self._text)], strict=True):
+        for span in self._spans:
             if not self._metadata(span):
                 return f"{self.file}, line {self._line(span[0])}: the recording that begins there is not whole"
         return ""

@@ -16,7 +16,6 @@ from rag_harness.errors import RecordingMissError, RecordingWriteError
 from rag_harness.files.json_text import read_json
 from rag_harness.files.log import log
 from rag_harness.models.recording.cassettes import (
-    OUTDATED,
     RECORDED_AT,
     TOTAL,
     TTFT,
@@ -42,7 +41,7 @@ class Playback:
         refuse: the remedy for a missing recording: the command that records it.
         tell: called with ``used`` or ``made`` and the file, or ``missed`` and the reason.
         version: the version of the model, a digest of its code, where it is known. An answer of another version is
-            requested again if the mode allows it; otherwise it counts as outdated.
+            not used.
 
         Raises:
             DataError: answers are to be stored in a folder that cannot be written.
@@ -72,7 +71,7 @@ class Playback:
             return None
         found = self.cassettes.load(asked)
         if found is not None and self.version and found.version != self.version:
-            found = None if self.may_call else replace(found, outdated=True)
+            found = None
         if found is not None:
             self._say("used", self.cassettes.file(asked))
         return found
@@ -198,5 +197,4 @@ def headers_of(found: Recorded) -> dict[str, str]:
     """Return the headers of a replayed response, with times and date of the recorded call."""
     times = {TOTAL: str(found.total_ms), **({} if found.ttft_ms is None else {TTFT: str(found.ttft_ms)})}
     times |= {RECORDED_AT: found.recorded_at} if found.recorded_at else {}
-    times |= {OUTDATED: "1"} if found.outdated else {}
     return {**({"content-type": found.content_type} if found.content_type else {}), **times}

@@ -42,7 +42,7 @@ _WHOLE = (
 )
 """``model`` is -1 where the answer of no model is counted. ``outcome`` is equal where no score can differ."""
 _FLAGS = (
-    "ok", "abstained", "answerable", "relevant", "replayed", "outdated", "answers", "retrieves", "computed", "evades",
+    "ok", "abstained", "answerable", "relevant", "replayed", "answers", "retrieves", "computed", "evades",
 )  # fmt: skip
 """``relevant``: the case has a relevant document. ``evades``: it reads like a refusal, and does not count as one."""
 
@@ -166,9 +166,18 @@ def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool,
     case, retrieves = kept.case, has_hits or looks
     answers = row.ok and bool(row.llm_answer.strip())
     relevant = any(gain > 0 for gain in case.qrels.values())
-    recorded = row.timings_recorded, row.outdated
     evades = answers and not row.abstained and refuses(row.llm_answer)
-    return row.ok, row.abstained, case.answerable, relevant, *recorded, answers, retrieves, row.is_computed, evades
+    return (
+        row.ok,
+        row.abstained,
+        case.answerable,
+        relevant,
+        row.timings_recorded,
+        answers,
+        retrieves,
+        row.is_computed,
+        evades,
+    )
 
 
 def _columns(names: Sequence[str], rows: Sequence[tuple[Any, ...]], kind: npt.DTypeLike) -> dict[str, Array]:
