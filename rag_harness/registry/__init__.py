@@ -3,9 +3,9 @@
 
 Built-in parts and a user's own parts are registered in the same way. A part is imported on first use.
 
-Every room above calls it. It never decides which part is wanted. ``identity/`` digests the code that a part runs,
-``installed`` knows the distribution. Public: ``resolve``, ``registered``, ``module_of``, ``rivals``. Begin
-reading below.
+Every room above calls it. It never decides which part is wanted. ``package_digest`` and ``revisions`` say what results
+are kept under, ``installed`` knows the distribution. Public: ``resolve``, ``registered``, ``module_of``, ``rivals``.
+Begin reading below.
 """
 
 from __future__ import annotations

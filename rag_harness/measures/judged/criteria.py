@@ -12,8 +12,7 @@ from rag_harness.expectations.rubrics import Criterion, Rubric
 from rag_harness.measures.judged.opinion import JudgeQuestion, Material, Opinion
 
 CRITERIA = cast("JudgeQuestion", "criteria")
-"""A question to a judge: which criteria does the answer meet? It is not in the alias ``JudgeQuestion``: the shipped
-judgements are named by the text of that file."""
+"""A question to a judge: which criteria does the answer meet? It is not in the alias ``JudgeQuestion``."""
 MOST_TOGETHER = 12
 """The most criteria that a judge is asked about in one call."""
 MEETS_FROM = 0.5

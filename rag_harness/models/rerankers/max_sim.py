@@ -1,7 +1,4 @@
-"""MaxSim of token vectors: the score of late interaction that is stored.
-
-It is stored under the digest of this file, so this file has only code that decides scores.
-"""
+"""MaxSim of token vectors: the score of late interaction that is stored."""
 
 from __future__ import annotations
 

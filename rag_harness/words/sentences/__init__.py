@@ -13,7 +13,6 @@
   would be a broken question, and a missed one loses a question only.
 - ``rough``: a mark with blank space behind it, for rules that look for a text that is near another.
 
-Each rule has its own file, since a part's identity is made of the files that it imports: a change of what the service
-shows must not make recorded answers and judgements stale. Borders of chunks are not here. They cut what is too long,
+Borders of chunks are not here. They cut what is too long,
 and lie with the chunkers.
 """
