@@ -335,6 +335,10 @@ class Experiment:
         answer_from: answers a query from given hits, otherwise as the pipeline does. --rag-attribute uses it to change
             one thing and run a failed trial again. None where the pipeline cannot do that.
         chunks: returns all chunks of its index. None where it has no index, or does not show its chunks.
+        retrieves: whether it looks for documents. By default this package's own do where they have a retriever, and a
+            pipeline of yours may say it by an attribute ``retrieves``. Of one that does, an answer without a context
+            counts: its faithfulness and context recall are 0. Of one that does not, they are undefined. None: it does
+            where any answer comes with a context.
         expect: what each of its answers owes, JSON objects as in the line of a question. That is gold: it is no part of
             the fingerprint, also not where it is written, between the brackets of ``Experiment(…)``.
         is_reusable: whether rows of an earlier run are reused unasked. They are where everything that answers is code
@@ -352,6 +356,7 @@ class Experiment:
     chunks: Callable[[], Sequence[Chunk]] | None = None
     is_reusable: bool = True
     expect: Sequence[Mapping[str, Any]] = ()
+    retrieves: bool | None = None
 
 
 class JudgeParts(Parts, Protocol):

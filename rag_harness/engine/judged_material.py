@@ -31,6 +31,7 @@ def material_of(row: ExperimentResult, case: Case, measures: Sequence[JudgedMeas
         quotes=tuple(evidence.quote for evidence in as_shown(case, row).evidence),
         abstained=row.abstained,
         answerable=case.answerable,
+        retrieves=row.retrieves is not False,
     )
     if any(CRITERIA in measure.asks for measure in measures):
         expected = found_in(case, row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_harness.engine.trial import TrialOutcome, run_trial
 from rag_harness.engine.trial_rows import KeepPrompt, Trial
@@ -11,6 +11,7 @@ from rag_harness.errors import RagHarnessError
 from rag_harness.models.anew import Session, asked_again, asked_in
 from rag_harness.pipelines.given_searches import GivenSearches, giving
 from rag_harness.protocols import Experiment
+from rag_harness.registry.own_parts import is_own_code, stated_retrieval
 from rag_harness.settings import Settings
 from rag_harness.types import Hit, PipelineOutput, Query
 
@@ -74,4 +75,20 @@ async def answer_trial(
     """Run ``trial`` with the pipeline of ``experiment`` as ``asking`` says; a failure is a value."""
     pipeline = experiment.pipeline if asking.hits is None else GivenHitsPipeline(experiment, asking.hits)
     with asked_again(asking.turn), asked_in(asking.session), giving(asking.searches):
-        return await run_trial(trial, pipeline, settings, fingerprint, keep_prompt)
+        outcome = await run_trial(trial, pipeline, settings, fingerprint, keep_prompt)
+    said = says_retrieval(experiment)
+    if outcome.row is None or said is None:
+        return outcome
+    return replace(outcome, row=outcome.row.model_copy(update={"retrieves": said}))
+
+
+def says_retrieval(experiment: Experiment) -> bool | None:
+    """Return whether an experiment says that it retrieves; None where it does not say.
+
+    One of this package alone says it by its parts.
+    """
+    if experiment.retrieves is not None:
+        return experiment.retrieves
+    if (stated := stated_retrieval(experiment.pipeline)) is not None:
+        return stated
+    return True if experiment.retriever is not None else None if is_own_code(experiment.code) else False

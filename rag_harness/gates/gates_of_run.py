@@ -131,6 +131,18 @@ def gate_or_none(text: str, k: int) -> Gate | None:
         return None
 
 
+def asked_of_contexts(texts: Sequence[str], k: int) -> frozenset[str]:
+    """Return the suites of which a gate asks a measure of their retrieval or of the contexts.
+
+    Raises:
+        SettingsError: a gate cannot be read.
+    """
+    asked = measures_by_suite(texts, k)
+    return frozenset(
+        suite for suite, names in asked.items() if any("retrieval" in measure_named(name).needs for name in names)
+    )
+
+
 def measures_by_suite(texts: Sequence[str], k: int) -> dict[str, list[str]]:
     """Return the measures that gates ask for, by suite. The measure of a comparison belongs to both suites.
 

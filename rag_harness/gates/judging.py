@@ -10,7 +10,7 @@ from rag_harness.gates.bounds import ValuesAndTarget, clusters_of, interval_of
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
 from rag_harness.gates.evidence import GateRules, weighed
 from rag_harness.gates.grammar import BASELINE, CONVERSATION, Gate, Reference
-from rag_harness.gates.remarks import movable, reasons, remarks_on, returns, unusable
+from rag_harness.gates.remarks import declined_of, movable, reasons, remarks_on, returns, unusable
 from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.unreviewed import with_drafts
 from rag_harness.gates.verdict import Verdict, VerdictState, as_expected, meets_threshold
@@ -147,9 +147,19 @@ def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Wa
     remarks = remarks_on(gate, {gate.suite: scores}, ways.rules)
     if gate.calibrated:
         verdict = corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
-        return replace(verdict, conversations=_conversations(gate, found, ways.rules))
+        return _counted(replace(verdict, conversations=_conversations(gate, found, ways.rules)), scores)
     evidence = ValuesAndTarget(found, threshold, _population(gate, scores, len(values)), remarks[0])
-    return _weighed(gate, values, threshold, evidence, remarks, ways)
+    return _counted(_weighed(gate, values, threshold, evidence, remarks, ways), scores)
+
+
+def _counted(verdict: Verdict, scores: SuiteScores) -> Verdict:
+    """Return a verdict that says how many cases its mean could have, where some answers gave nothing to measure."""
+    gate, where = verdict.gate, dict(verdict.gate.slice)
+    left_out = scores.left_out(gate.measure, where)
+    if not left_out:
+        return verdict
+    of = verdict.n + sum(left_out.values()) + scores.unmeasured(gate.measure, where)
+    return replace(verdict, of=of, declined=declined_of(left_out))
 
 
 def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference, ways: _Ways) -> Verdict:
@@ -161,10 +171,18 @@ def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Re
     if problem := unusable(gate, [*first, *second], [mine, theirs]):
         return Verdict(gate, "failed", reason=f"{problem} in both {gate.suite} and {right.name}")
     threshold = _aggregate(gate, second) + right.offset
-    lost, said = remarks_on(gate, {gate.suite: mine, right.name: theirs}, ways.rules)
+    sides = {gate.suite: mine, right.name: theirs}
+    lost, said = remarks_on(gate, sides, ways.rules)
+    said = ", ".join(filter(None, [said, *_declined_of_each(gate, sides)]))
     remarks = lost, ", ".join(filter(None, [movable(gate, mine, theirs, list(ours), ways.unit), said]))
     evidence = ValuesAndTarget(differences(ours, others), right.offset, _population(gate, mine, len(first)), remarks[0])
     return _weighed(gate, first, threshold, evidence, remarks, ways)
+
+
+def _declined_of_each(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:
+    """Say how many answers of each side claim nothing: the comparison is over the cases that both have a value for."""
+    found = {name: declined_of(scores.left_out(gate.measure, dict(gate.slice))) for name, scores in sides.items()}
+    return [f"{n} declined by {name}" for name, n in found.items() if n]
 
 
 def _population(gate: Gate, scores: SuiteScores, n: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
@@ -9,6 +10,10 @@ from rag_harness.gates.evidence import GateRules
 from rag_harness.gates.grammar import Gate
 from rag_harness.gates.scores import SuiteScores
 
+NO_VALUE = "no value"
+"""The reason of a measure that returns no value and says nothing."""
+DECLINED = ("an abstention, which claims nothing", "a right abstention", "contradicts nothing")
+"""How the reasons end that lie in an answer which declines."""
 _ALWAYS_MOVES = ("ms", "usd")
 """Units of measures that differ from run to run, whatever a row says."""
 
@@ -36,8 +41,19 @@ def reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
     for scores in sides:
         for reason, n in scores.absent(gate.measure, where).items():
             counts[reason] = counts.get(reason, 0) + n
-    said = [f"{n} of {total} have {reason}" for reason, n in sorted(counts.items(), key=lambda item: -item[1])]
+    said = [_said(gate, n, total, reason) for reason, n in sorted(counts.items(), key=lambda item: -item[1])]
     return f": {', '.join(said)}" if said else ""
+
+
+def _said(gate: Gate, n: int, total: int, reason: str) -> str:
+    if reason == NO_VALUE:
+        return f"{gate.measure} returned no value for {n} of {total}"
+    return f"{n} of {total} have {reason}"
+
+
+def declined_of(left_out: Mapping[str, int]) -> int:
+    """Count the answers that gave nothing to measure because they say that they do not know."""
+    return sum(n for why, n in left_out.items() if why.endswith(DECLINED))
 
 
 def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: GateRules) -> tuple[bool, str]:
@@ -53,7 +69,17 @@ def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: GateRules) -
     remarks += dict.fromkeys(filter(None, map(rules.skipped, sides)))
     unmeasured = sum(scores.unmeasured(gate.measure, where) for scores in sides.values())
     remarks += [f"{unmeasured} could not be measured{reasons(gate, list(sides.values()))}"] if unmeasured else []
+    remarks += [] if unmeasured else _without_measure(gate, sides)
     return bool(lost), ", ".join([*remarks, *_shallow(gate, sides)])
+
+
+def _without_measure(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:
+    """Say how many answers gave nothing to measure, unless they declined, which the line says beside n."""
+    counts: Counter[str] = Counter()
+    for scores in sides.values():
+        counts.update(scores.left_out(gate.measure, dict(gate.slice)))
+    total = sum(scores.selected_of(dict(gate.slice)) for scores in sides.values())
+    return [_said(gate, n, total, why) for why, n in counts.most_common() if not why.endswith(DECLINED)]
 
 
 def movable(gate: Gate, mine: SuiteScores, theirs: SuiteScores, cases: Sequence[str], unit: str) -> str:

@@ -39,6 +39,13 @@ class SuiteScores(Protocol):
         """Count the selected cases without a value that have an answer, and that the measure applies to."""
         ...
 
+    def left_out(self, measure: str, where: SliceLabels, /) -> Mapping[str, int]:
+        """Count the cases whose answer gave nothing to measure, though the question allows the measure, by the reason.
+
+        They are neither measured nor unmeasured: an answer that declines claims nothing.
+        """
+        ...
+
     def outcomes(self, where: SliceLabels, /) -> Mapping[str, int]:
         """Return a digest of each case's row. A case with equal digests has equal scores, times and costs aside."""
         ...

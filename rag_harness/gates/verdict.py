@@ -28,7 +28,9 @@ class Verdict:
     that the gate failed only for missing values. ``family`` is the number of gates that were judged together, whose
     bounds all hold at once; 0 for a gate by itself. ``unreviewed`` counts cases that were not judged because nobody
     has reviewed them; where there are no others, ``value`` is theirs. ``conversations`` is the number of conversations
-    that the ``n`` cases are turns of, where they count as such; a gate over whole conversations has it as ``n``. A
+    that the ``n`` cases are turns of, where they count as such; a gate over whole conversations has it as ``n``.
+    ``of`` counts the cases whose question allows the measure, where some answers gave nothing to measure; ``declined``
+    of them say that they do not know. A
     ``stale`` gate fails, because its answers are too old. A gate that is known to fail is ``xfailed`` where it fails,
     which is no failure. It is ``xpassed`` where it passes, which is a failure: the mark is to be removed.
     """
@@ -46,6 +48,8 @@ class Verdict:
     unreviewed: int = 0
     family: int = 0
     conversations: int = 0
+    of: int = 0
+    declined: int = 0
 
     def line(self, width: int = 0, states: int = 0) -> str:
         """Return the verdict in one line, or in more where it is too wide. The ``else`` text has a line of its own.
@@ -106,7 +110,9 @@ class Verdict:
         if self.gate.turns is not None:
             return f"n={self.n} conversation{'s' * (self.n != 1)}"
         found = self.conversations
-        return f"n={self.n} in {found} conversation{'s' * (found != 1)}" if found else f"n={self.n}"
+        number = f"n={self.n} of {self.of}" if self.of > self.n else f"n={self.n}"
+        number += f" in {found} conversation{'s' * (found != 1)}" if found else ""
+        return f"{number}, {self.declined} declined" if self.declined else number
 
 
 def as_expected(verdict: Verdict, is_lost: bool) -> Verdict:

@@ -22,9 +22,9 @@ class ZeroResultRate(RowMeasure):
 
 
 class CitationRate(RowMeasure):
-    """1 if the answer cites at least one chunk of its prompt. An abstention has nothing to cite, nor has an error."""
+    """1 if the answer cites at least one chunk of its prompt. An abstention has nothing to cite."""
 
-    called, worst, needs = "citation_rate", None, ("retrieval", "answer")
+    called, needs = "citation_rate", ("retrieval", "answer")
 
     def score(self, case: Case, row: ExperimentResult) -> Score:  # noqa: ARG002
         if row.abstained:

@@ -91,6 +91,9 @@ def _asked(gate: Gate, settings: Settings) -> Gate:
 def _verdict(gate: Gate, suite: str, table: SuiteTable, settings: Settings, not_run: int) -> Verdict:
     if not_run and not settings.gate_partial:
         return Verdict(gate, "failed", reason=f"cannot be judged: {not_run} questions were not asked", lacking=True)
+    if "retrieval" in measure_named(gate.measure).needs:
+        # Who asks about contexts says that there should be some.
+        table = table.retrieving()
     tables, rules = {suite: table}, _rules(table, settings)
     correct = corrections(settings.path(settings.judges), settings.path(settings.output))
     if gate.turns is None:

@@ -12,7 +12,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.pipelines.calling import called
 from rag_harness.pipelines.declared import declared
 from rag_harness.protocols import Experiment
-from rag_harness.registry.own_parts import is_reusable, stated_fingerprint
+from rag_harness.registry.own_parts import is_reusable, stated_fingerprint, stated_retrieval
 from rag_harness.settings.endpoint_checks import check_name
 from rag_harness.types import PipelineOutput, Query
 
@@ -41,6 +41,11 @@ class AskedApp:
     def fingerprint(self) -> str:
         """What the app says of its version; empty where it says nothing."""
         return stated_fingerprint(self.app)
+
+    @property
+    def retrieves(self) -> bool | None:
+        """Whether the app says that it retrieves; None where it does not say."""
+        return stated_retrieval(self.app)
 
     async def answer(self, query: Query) -> Any:
         """Answer a query.

@@ -24,6 +24,7 @@ from rag_harness.results.manifest import (
     now,
     package_versions,
     read_manifest,
+    retrieving_in,
     write_manifest,
 )
 from rag_harness.results.result_paths import result_path
@@ -43,6 +44,8 @@ class Arrived:
         authors: judge, model and revision of each judge.
         judging: tokens and calls of the judge's model.
         set_aside: rows of another fingerprint that were moved to ``previous/``.
+        declares: whether the pipeline says whether it retrieves.
+        with_context: whether an answer came with a context.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -53,6 +56,8 @@ class Arrived:
     authors: dict[tuple[str, str, str], None] = field(default_factory=dict)
     judging: Counter[str] = field(default_factory=Counter)
     set_aside: int = 0
+    declares: bool = False
+    with_context: bool = False
 
     def take(self, row: ExperimentResult, is_resumed: bool) -> None:
         """Note a row that is in its file."""
@@ -61,6 +66,8 @@ class Arrived:
             self.resumed.append(row.query_id)
         self.fingerprints.add(row.fingerprint)
         self.is_replayed |= row.timings_recorded
+        self.declares |= row.retrieves is not None
+        self.with_context |= bool(row.retrieved_chunks)
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,7 @@ class NotebookRecord:
             languages=self._languages(),
             replayed=arrived.is_replayed,
             history="gold" if has_turns else "",
+            retrieves=not arrived.declares and (arrived.with_context or name in retrieving_in(output)),
         )
 
     def _earlier(self, output: Path, data: str, mine: SuiteRecord) -> dict[str, SuiteRecord]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.models.recording.app_calls import AppCalls, answering_app
 from rag_harness.pipelines.calling import as_output, called
-from rag_harness.registry.own_parts import stated_fingerprint
+from rag_harness.registry.own_parts import stated_fingerprint, stated_retrieval
 from rag_harness.types import PipelineOutput, Query
 
 ReplayedBefore = Callable[[], str]
@@ -48,6 +48,11 @@ class RecordedPipeline:
     def fingerprint(self) -> str:
         """What the app says that its answers hang on."""
         return stated_fingerprint(self.app)
+
+    @property
+    def retrieves(self) -> bool | None:
+        """Whether the app says that it retrieves; None where it does not say."""
+        return stated_retrieval(self.app)
 
     async def answer(self, query: Query) -> PipelineOutput:
         """Answer a query. An answer that hangs on recordings has the date of the oldest of them.

@@ -39,6 +39,8 @@ class Recorder:
         resumed: the queries whose row was made by an earlier run.
         fingerprints: of the rows that came, by experiment.
         replayed: experiments with answers from recordings.
+        declaring: experiments that say whether they retrieve.
+        with_context: experiments of which an answer came with a context.
         authors: the judges whose judgements came, by experiment; those of a panel in its order.
         judging: tokens and calls of the judge's model, by experiment.
         not_run: trials that were not asked, with the reason: they could have passed the budget, or they are turns
@@ -66,6 +68,8 @@ class Recorder:
         self.resumed: dict[str, set[str]] = {}
         self.fingerprints: dict[str, set[str]] = {}
         self.replayed: set[str] = set()
+        self.declaring: set[str] = set()
+        self.with_context: set[str] = set()
         self.authors: dict[str, dict[tuple[str, str, str], None]] = {}
         self.judging: dict[str, Counter[str]] = {}
         self._score_files: dict[str, ScoreFile] = {}
@@ -364,6 +368,10 @@ class Recorder:
         self.fingerprints.setdefault(row.experiment, set()).add(row.fingerprint)
         if row.timings_recorded:
             self.replayed.add(row.experiment)
+        if row.retrieves is not None:
+            self.declaring.add(row.experiment)
+        if row.retrieved_chunks:
+            self.with_context.add(row.experiment)
         return True
 
     def is_resumed(self, trial: TrialId) -> bool:

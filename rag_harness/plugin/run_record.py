@@ -179,7 +179,30 @@ class RunRecord:
             judging=dict(arrivals.judging.get(name, {})),
             answers=answers,
             computes=answers > 1 and self._computes(name),
+            retrieves=self._retrieves(name),
         )
+
+    def _retrieves(self, name: str) -> bool:
+        """Whether an experiment that says nothing of retrieval counts as one that retrieves."""
+        arrivals = self._arrivals
+        if name == GOLDEN or name in arrivals.declaring or name not in arrivals.arrived:
+            return False
+        return name in arrivals.with_context or name in self._retrieved_before or name in self._asked_of_contexts
+
+    @cached_property
+    def _retrieved_before(self) -> frozenset[str]:
+        from rag_harness.results.manifest import retrieving_in
+
+        return retrieving_in(self._session.output)
+
+    @cached_property
+    def _asked_of_contexts(self) -> frozenset[str]:
+        """The experiments that a gate asks about what they retrieve."""
+        from rag_harness.gates.belonging import gates_set
+        from rag_harness.gates.gates_of_run import asked_of_contexts
+
+        settings = self._session.settings
+        return asked_of_contexts(gates_set(settings), settings.k)
 
     def _has_ended(self, trial: TrialId) -> bool:
         """Whether the test of a trial without a row has begun: if pytest was stopped before it, nothing was lost."""

@@ -29,6 +29,17 @@ def stated_fingerprint(part: Any) -> str:
     return str(stated) if isinstance(stated, (str, int, float)) and not isinstance(stated, bool) else ""
 
 
+def stated_retrieval(part: Any) -> bool | None:
+    """Return whether a part says that it retrieves, its attribute ``retrieves``; None where it says nothing.
+
+    A method of that name says nothing, nor does an object that makes up any attribute.
+    """
+    if getattr_static(part, "retrieves", None) is None:
+        return None
+    stated = part.retrieves
+    return stated if isinstance(stated, bool) else None
+
+
 def may_be_kept(part: Any, made_in: str = "") -> bool:
     """Return whether results of a part may be kept for later runs: it is the package's, or states a fingerprint.
 

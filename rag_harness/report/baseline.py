@@ -75,6 +75,10 @@ class SavedSuite(_Saved):
         """Return 0: the file does not keep this."""
         return 0
 
+    def left_out(self, measure: str, where: SliceLabels, /) -> dict[str, int]:  # noqa: ARG002
+        """Return nothing: the file does not keep this."""
+        return {}
+
     def outcomes(self, where: SliceLabels, /) -> dict[str, int]:  # noqa: ARG002
         """Return nothing: the file does not keep this."""
         return {}

@@ -19,7 +19,11 @@ _MOST_REASONS = 250
 _OTHERS = "no verdict for another reason", "another reason"
 """Reasons beyond the first 250 get these names: the first where a value was possible, the second where undefined."""
 _NO_ROW = "no row"
+TAKEN_OUT = "a simulated user that left its role"
+"""Why a conversation has no value."""
+NOT_CHECKED: Reason = ("no check: it was not sampled, or the run ended before", True)
 _AT_FIRST_TURN = "its conversation's value at the first turn"
+_OF_NO_ANSWER = frozenset([_NO_ROW, _AT_FIRST_TURN, TAKEN_OUT, NOT_CHECKED[0]])
 _REASONS: Sequence[Reason] = (("", True), (NO_RELEVANT, True), (NO_ANSWER, True))
 _Rows = npt.NDArray[np.intp]
 
@@ -54,13 +58,28 @@ class Growing:
         else:
             self._absent[position] = self._number(why or _NO_ROW)
 
-    def finished(self, unmet: str) -> Column:
-        """Return the column. ``unmet`` says what the experiment lacks for the measure: then no case has a value."""
-        if unmet:
-            self._values[:] = np.nan
-            self._absent[:] = self._number(unmet)
-            self._unmeasured.clear()
-        return Column(self.measure, self._values, self._absent, list(self._reasons), frozenset(self._unmeasured))
+    def finished(self, why_not: Callable[[int], str]) -> Column:
+        """Return the column. ``why_not`` says why the question of a case, by its place, does not allow the measure."""
+        return Column(
+            self.measure,
+            self._values,
+            self._absent,
+            list(self._reasons),
+            frozenset(self._unmeasured),
+            self._by_answer(why_not) - self._unmeasured,
+        )
+
+    def _by_answer(self, why_not: Callable[[int], str]) -> frozenset[int]:
+        """Return the numbers of the reasons that lie in answers. The first case with a reason stands for all."""
+        numbers, first = np.unique(self._absent, return_index=True)
+        known = {number: why for why, number in self._reasons.items()}
+        asked = (each for each in zip(numbers.tolist(), first.tolist(), strict=True) if each[0])
+        return frozenset(n for n, place in asked if known[n] not in _OF_NO_ANSWER and not why_not(place))
+
+    def without_any(self, why: str) -> Column:
+        """Return a column without a value. ``why`` says what the experiment lacks for the measure."""
+        size = len(self._values)
+        return Column(self.measure, np.full(size, np.nan), np.ones(size, np.uint8), ["", why])
 
     def put(self, positions: _Rows, scores: MeasureArrays) -> None:
         """Set the scores of cases, in place of earlier ones. Where a case comes twice, its last score counts."""

@@ -17,13 +17,12 @@ from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
 from rag_harness.report.answer_kinds import answer_kinds
 from rag_harness.report.blocks.block import Mask, MeasureArrays, Reason, RowBlock
 from rag_harness.report.blocks.scores import ScoreBlock
-from rag_harness.report.columns import Growing
+from rag_harness.report.columns import NOT_CHECKED, Growing
 from rag_harness.report.composed import composed
 from rag_harness.report.panel_columns import PanelColumns
 from rag_harness.report.panel_values import PanelValues
 
 _NOT_JUDGED: Reason = ("no judgement", False)
-_NOT_CHECKED: Reason = ("no check: it was not sampled, or the run ended before", True)
 _Rows = npt.NDArray[np.intp]
 
 
@@ -120,7 +119,7 @@ class JudgedColumns:
         for column in self._judged.values():
             column.leave_out(self._open(column), _NOT_JUDGED)
         for column in self._checked.values():
-            column.leave_out(self._open(column), _NOT_CHECKED)
+            column.leave_out(self._open(column), NOT_CHECKED)
         for column in self._composites.values():
             self._compose(column, column.measure)
 

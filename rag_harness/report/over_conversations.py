@@ -81,6 +81,10 @@ class ConversationScores:
         """Count the conversations without a value that could have one."""
         return sum(each.is_unmeasured for each in self._of(measure, where).values())
 
+    def left_out(self, measure: str, where: SliceLabels, /) -> Mapping[str, int]:  # noqa: ARG002
+        """Return nothing: a conversation counts by those of its turns that have a value."""
+        return {}
+
     def outcomes(self, where: SliceLabels, /) -> Mapping[str, int]:
         """Return a digest of all rows of each conversation that has them all."""
         rows = np.stack([table.totals.outcomes for table in self._tables])

@@ -80,7 +80,7 @@ def _column(answers: Sequence[Column], promise: Promise, ended: npt.NDArray[np.b
     number = len(first.reasons)
     without = np.where(ended, number + 1, np.where(partly, number, first.absent))
     absent = np.where(np.isnan(values), without, 0).astype(np.uint8)
-    return Column(first.measure, values, absent, reasons, first.unmeasured | {len(first.reasons)})
+    return Column(first.measure, values, absent, reasons, first.unmeasured | {len(first.reasons)}, first.by_answer)
 
 
 def kept_promise(block: Floats, better: str, promise: Promise) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -55,6 +56,8 @@ class Column:
         absent: shape (cases,); number of the reason why a selected case has no value, 0 where it has one.
         reasons: reasons by number, as text about such a case: "no ground truth".
         unmeasured: numbers of the reasons that lie in the row: the case could have had a value.
+        by_answer: numbers of the reasons that lie in the answer: nothing was to be measured in it, though the question
+            allows the measure. An answer that declines claims nothing.
     """
 
     measure: Measure
@@ -62,6 +65,7 @@ class Column:
     absent: npt.NDArray[np.uint8]
     reasons: Sequence[str]
     unmeasured: frozenset[int] = frozenset()
+    by_answer: frozenset[int] = frozenset()
 
 
 class SuiteTable:
@@ -82,6 +86,8 @@ class SuiteTable:
         cluster_key: the label whose values are the clusters; empty without clusters.
         clusters: cluster of each case, in their order, where the run was told of clusters; "" for a case without one.
         ended: which cases are turns that a simulated user never came to; they count nowhere. None without such cases.
+        if_retrieves: columns of an experiment that says nothing of retrieval, and none of whose answers came with a
+            context: the values that they have if it retrieves all the same.
         later: returns the tables of the later answers to each case, which it reads when it is first called.
     """
 
@@ -106,6 +112,7 @@ class SuiteTable:
         self.clusters: Sequence[str] | None = None
         self.cluster_key = ""
         self.ended: _Mask | None = None
+        self.if_retrieves: Mapping[str, Column] = {}
         self.later: Callable[[], Sequence[SuiteTable]] = tuple
 
     def total_of(self, where: SliceLabels, /) -> int:
@@ -153,6 +160,24 @@ class SuiteTable:
     def unmeasured(self, measure: str, where: SliceLabels, /) -> int:
         """Count the cases without a value that have an answer, and that the measure applies to."""
         return self.failures(measure, where).total()
+
+    def left_out(self, measure: str, where: SliceLabels, /) -> Counter[str]:
+        """Count the cases whose question allows the measure, and whose answer gives no value, by the reason."""
+        column = self.columns[measure]
+        names = {column.reasons[number] for number in column.by_answer}
+        return Counter({why: n for why, n in self.absent(measure, where).items() if why in names})
+
+    def retrieving(self) -> SuiteTable:
+        """Return the table as it is for somebody who says that the experiment retrieves.
+
+        Without a context, measures of retrieval and context then have their worst value.
+        """
+        if not self.if_retrieves:
+            return self
+        found = copy(self)
+        found.columns = {**self.columns, **self.if_retrieves}
+        found.if_retrieves = {}
+        return found
 
     def failures(self, measure: str, where: SliceLabels, /) -> Counter[str]:
         """Count the same cases by the reason."""

@@ -16,9 +16,9 @@ from rag_harness.report.blocks.block import Mask, RowBlock
 from rag_harness.report.blocks.blocks_of_file import read_blocks, read_score_blocks
 from rag_harness.report.blocks.segments import SEGMENT
 from rag_harness.report.clusters import cluster_key, clusters_in
-from rag_harness.report.columns import Growing
+from rag_harness.report.columns import TAKEN_OUT, Growing
 from rag_harness.report.judged import JudgedColumns
-from rag_harness.report.suite_table import CaseState, SuiteTable
+from rag_harness.report.suite_table import CaseState, Column, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import (
@@ -37,8 +37,6 @@ from rag_harness.types import GOLDEN
 
 MeasuresOf = Callable[[str], Sequence[Measure]]
 """Returns the measures that are wanted of a suite."""
-TAKEN_OUT = "a simulated user that left its role"
-"""Why a conversation has no value."""
 _UNMET = {"retrieval": "no retrieval", "answer": "no answer"}
 
 
@@ -117,6 +115,8 @@ class _Reading:
         self._taken_out = dict.fromkeys(record.taken_out, TAKEN_OUT)
         self._ended = _which(cases, record.ended.__contains__, False) if record.ended else None
         self._totals = Totals(len(cases.ids))
+        self._says_retrieval = record.retrieves
+        self._if_retrieves: dict[str, Column] = {}
         self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
         self._judged = JudgedColumns(self._columns, record.authors, cases.ids, record.panel)
 
@@ -156,12 +156,24 @@ class _Reading:
         for column in self._columns.values():
             if is_of_conversation(column.measure):
                 column.gather(self._conversations().values(), self._unknown)
-        columns = {name: column.finished(self._unmet(column.measure)) for name, column in self._columns.items()}
-        table = SuiteTable(self._cases.ids, self._cases.labels, self._states, columns, self._totals)
+        table = SuiteTable(self._cases.ids, self._cases.labels, self._states, self._finished(), self._totals)
+        table.if_retrieves = self._if_retrieves
         table.categories, table.said_again = self._judged.categories(), self._judged.said_again()
         table.panels = self._judged.panels()
         table.ended = self._ended
         return table
+
+    def _finished(self) -> dict[str, Column]:
+        found = {}
+        for name, column in self._columns.items():
+            unmet = self._unmet(column.measure)
+            found[name] = column.without_any(unmet) if unmet else column.finished(partial(self._why_not, column))
+            if unmet == _UNMET["retrieval"] and self._totals.says_retrieval is None:
+                self._if_retrieves[name] = column.finished(partial(self._why_not, column))
+        return found
+
+    def _why_not(self, column: Growing, place: int) -> str:
+        return column.measure.applies(self._cases[place].case)
 
     def _conversations(self) -> Mapping[str, list[int]]:
         """Return the positions of the turns of each conversation, in their order."""
@@ -180,7 +192,8 @@ class _Reading:
         totals = self._totals
         tells_nothing = totals.rows == totals.errors
         answers = self._name != GOLDEN and (totals.answers or tells_nothing)
-        does = {"retrieval": totals.retrieves or tells_nothing, "answer": answers}
+        retrieves = totals.retrieves or tells_nothing or self._says_retrieval
+        does = {"retrieval": retrieves, "answer": answers}
         return next((_UNMET[need] for need in measure.needs if not does[need]), "")
 
 

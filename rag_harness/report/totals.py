@@ -38,6 +38,8 @@ class Totals:
         origins: where the answers come from.
         first_errors: id and error of the first trials without an answer.
         alike_errors: number of trials of each error, of the first few errors that differ.
+        retrieves: whether it says that it retrieves, or an answer came with a context.
+        says_retrieval: whether it says that it retrieves; None where it does not say.
         placed: for a service, the number of context documents that were found by id, by text, or not at all.
     """
 
@@ -68,6 +70,7 @@ class Totals:
         self.alike_errors: dict[str, int] = {}
         self.origins: Origins = Origins()
         self.retrieves: bool = False
+        self.says_retrieval: bool | None = None
         self.answers: bool = False
 
     @property
@@ -93,6 +96,8 @@ class Totals:
         self._outcome(block, rows)
         self.depth = max(self.depth, int(block["hits"][rows].max(initial=0)))
         self.retrieves |= bool(block["retrieves"][rows].any())
+        if self.says_retrieval is None and block["says"][rows].any():
+            self.says_retrieval = self.retrieves
         for stage, times in self.times.items():
             times[positions] = block[f"ms {stage}"][rows]
         self._pace(block, rows[~of_old & ~is_replayed & ~is_declined & ~np.isnan(block["ended"][rows])])

@@ -28,7 +28,19 @@ PLAYED = "+scenarios"
 """Ends the name of the scenarios among data: the turns that simulated users say are cases of their own."""
 _PACKAGES = (NAME, "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
 
-_RARE = ("panel", "rubrics", "demands", "own_cases", "history", "user", "skipped", "ended", "taken_out", "again")
+_RARE = (
+    "panel",
+    "rubrics",
+    "demands",
+    "own_cases",
+    "history",
+    "user",
+    "skipped",
+    "ended",
+    "taken_out",
+    "again",
+    "retrieves",
+)
 
 Some = Literal["all"] | list[str]
 """Ids of cases; ``all`` stands for every case of the data."""
@@ -86,6 +98,8 @@ class SuiteRecord(_Record):
         history: what was said before turns of conversations: ``gold``, the reference replies, or ``own``, the suite's
             own answers; ``played`` where a simulated user asks; empty where no case is a turn.
         user: who simulates the user, where one asks: a script, or a model's name; empty elsewhere.
+        retrieves: whether it counts as one that retrieves though none of its rows tells: an answer of an earlier run
+            came with a context, or a gate asks about its contexts.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
@@ -112,6 +126,7 @@ class SuiteRecord(_Record):
     own_cases: str = ""
     judging: dict[str, int] = {}
     made: str = ""
+    retrieves: bool = False
     is_current: bool | None = None
     pages: str = ""
     languages: list[str] = []
@@ -241,6 +256,14 @@ def read_manifest(output: Path) -> RunManifest:
     except ValidationError as error:
         problem = first_problem(error)
     raise DataError(f"{file} does not describe a run: {problem}. Run pytest with --rag-output={output} again.")
+
+
+def retrieving_in(output: Path) -> frozenset[str]:
+    """Return the experiments of the last run in a folder that count as retrieving though their rows may not tell."""
+    try:
+        return frozenset(name for name, suite in read_manifest(output).suites.items() if suite.retrieves)
+    except DataError:
+        return frozenset()  # the first run, or a file that something else wrote
 
 
 def ids_or_all(ids: Collection[str], total: int) -> Some:

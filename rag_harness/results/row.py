@@ -59,6 +59,11 @@ class ExperimentResult(FrozenModel):
     citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is in retrieved_chunks, 1-based")
     invalid_citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is not")
     abstained: bool = Field(description="the answer says that it does not know")
+    retrieves: bool | None = Field(
+        None,
+        description="whether the experiment says that it retrieves; absent where it does not say",
+        exclude_if=_is_none,
+    )
     reasoning_steps: tuple[StorableText, ...] | None = Field(
         description="null where the experiment asks for no reasoning"
     )

@@ -93,6 +93,9 @@ class Scores:
     def unmeasured(self, measure: str, where: Mapping[str, str], /) -> int:
         return self.not_measured
 
+    def left_out(self, measure: str, where: Mapping[str, str], /) -> dict[str, int]:
+        return {}
+
     def outcomes(self, where: Mapping[str, str], /) -> dict[str, int]:
         return {case: self.rows[case] for case in self._in(where) if case in self.rows}
 
@@ -275,7 +278,7 @@ def test_a_gate_that_can_never_be_judged_is_red() -> None:
     unmeasured = verdict("e3: recall@5 >= 0", e3=of(None, None))
     assert (unmeasured.state, unmeasured.reason) == (
         "failed",
-        "no case has a value of recall@5: 2 of 2 have no value",
+        "no case has a value of recall@5: recall@5 returned no value for 2 of 2",
     )
     assert verdict("e3[a=b]: recall@5 >= 0", e3=of(1)).reason == "no case is in e3[a=b]"
     assert verdict("e3[a=b]: recall@5 >= 0", e3=of(1)).state == "failed"

@@ -90,6 +90,9 @@ def check_answers(file: Path) -> int:
 
 def read_answers(file: Path, abstains: Callable[[str], bool]) -> Iterator[GivenAnswer]:
     """Yield the answers of a checked file. ``abstains`` decides for lines that do not say whether they abstain."""
+    # Where any answer came with a context, one without has found nothing.
+    read_lines = (AnswerLine.model_validate_json(line) for _, line in _lines(file))
+    retrieves = any(context.strip() for read in read_lines for context in read.contexts)
     for _, line in _lines(file):
         read = AnswerLine.model_validate_json(line)
         abstained = abstains(read.answer) if read.abstained is None else read.abstained
@@ -102,6 +105,7 @@ def read_answers(file: Path, abstains: Callable[[str], bool]) -> Iterator[GivenA
             quotes=read.quotes,
             abstained=abstained,
             answerable=read.answerable,
+            retrieves=retrieves,
         )
         said = [Message(each.role, each.content) for each in read.history]
         yield GivenAnswer(read.id, turn_material(material, said, kinds_named(read.turn_kind)), read.earlier_contexts)

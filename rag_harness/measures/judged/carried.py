@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from rag_harness.measures.judged.measure import JudgedMeasure, unusable, verdict_detail
 from rag_harness.measures.judged.opinion import Material, Opinion, Support
+from rag_harness.measures.judged.reasons import FOUND_NOTHING
 from rag_harness.measures.measure import Score
 from rag_harness.types import Case
 
@@ -70,7 +71,7 @@ class CarriedFaithfulness(LateMeasure):
     called = "carried_faithfulness"
     builds_on = "faithfulness"
     asks = (Support("nuggets", "contexts"),)
-    better, worst = "lower", None
+    better, worst = "lower", 1.0
     needs = ("answer", "retrieval")
 
     def applies(self, case: Case) -> str:
@@ -83,6 +84,8 @@ class CarriedFaithfulness(LateMeasure):
     def later(self, material: Material, said: Score, earlier: EarlierContexts | str) -> Material | Score:
         if said.value is None:
             return Score(None, f"faithfulness: {said.reason}", undefined=said.undefined)
+        if said.reason == FOUND_NOTHING:
+            return Score(None, "its claims were not looked at, for the turn has no context")
         claims: Sequence[Mapping[str, Any]] = said.detail.get("claims", ())
         missing = [each for each in claims if each["value"] < _SUPPORTED_FROM]
         if not missing:

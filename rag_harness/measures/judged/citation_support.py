@@ -16,10 +16,10 @@ from rag_harness.measures.judged.cited_claims import (
 )
 from rag_harness.measures.judged.measure import JudgedMeasure, missing
 from rag_harness.measures.judged.opinion import Material, Opinion
-from rag_harness.measures.judged.reasons import ABSTAINED, no_context
+from rag_harness.measures.judged.reasons import ABSTAINED, FOUND_NOTHING
 from rag_harness.measures.measure import Score
 
-NO_CLAIM, NO_CITATION = "no claim in the answer", "no claim of the answer has a citation"
+NO_CLAIM = "no claim in the answer"
 _NEEDS_NONE, _HAS_NONE = "it needs no citation", "it has no citation"
 
 
@@ -33,64 +33,73 @@ class CitationMeasure(JudgedMeasure):
     needs = ("answer", "retrieval")
 
     def undefined(self, material: Material) -> str:
-        """Return why there is no source, or no claim."""
-        return no_context(material) or (ABSTAINED if material.abstained else "")
+        """Return whether the answer claims nothing."""
+        return ABSTAINED if material.abstained else ""
 
     async def judge(self, material: Material, opinion: Opinion) -> Score:  # noqa: ARG002
         claims = await cited_claims(opinion)
         detail = {"claims": [_detail(each) for each in claims]}
         if not claims:
-            return Score(None, NO_CLAIM, undefined=True)
+            return Score(None, NO_CLAIM)
         said = [(each.value, each.reason) for claim in claims for each in self.reads(claim)]
         if why := missing(said, "sources of claims"):
             return Score(None, why, detail)
-        value = self.share(claims)
-        return Score(None, value, detail, undefined=True) if isinstance(value, str) else Score(value, detail=detail)
+        return Score(self.share(claims), detail=detail)
 
     def reads(self, claim: CitedClaim) -> Sequence[SourceVerdict]:
         """Return the verdicts on which the measure depends."""
         return claim.cited
 
     @abstractmethod
-    def share(self, claims: Sequence[CitedClaim]) -> float | str:
-        """Return the share of an answer with claims, or why it is undefined."""
+    def share(self, claims: Sequence[CitedClaim]) -> float:
+        """Return the share of an answer with claims."""
 
 
 class CitationSupport(CitationMeasure):
     """Σ support / citations, over each claim and each source that it cites: full 1, partial ½, none 0 (precision).
 
-    A citation of a source that the prompt does not have counts 0.
+    A citation of a source that the prompt does not have counts 0, and so does an answer that cites nothing.
     """
 
     called = "citation_support"
 
-    def share(self, claims: Sequence[CitedClaim]) -> float | str:
+    def share(self, claims: Sequence[CitedClaim]) -> float:
         values = [value_of(each) for claim in claims for each in claim.cited]
-        return sum(values) / len(values) if values else NO_CITATION
+        return sum(values) / len(values) if values else 0.0
 
 
 class CitationCoverage(CitationMeasure):
-    """Σ best support by a cited source / claims that need a citation: full 1, partial ½, none or uncited 0 (recall)."""
+    """Σ best support by a cited source / claims that need a citation: full 1, partial ½, none or uncited 0 (recall).
+
+    1 where no claim needs a citation.
+    """
 
     called = "citation_coverage"
 
-    def share(self, claims: Sequence[CitedClaim]) -> float | str:
+    def share(self, claims: Sequence[CitedClaim]) -> float:
         values = [best(claim.cited) for claim in claims if claim.needs]
-        return sum(values) / len(values) if values else "no claim of the answer needs a citation"
+        return sum(values) / len(values) if values else 1.0
 
 
 class Misattributed(CitationMeasure):
-    """Claims with a citation that no cited source supports, but another source of the prompt does / claims with one."""
+    """Claims with a citation that no cited source supports, but another source of the prompt does / claims with one.
+
+    0 where no claim has a citation.
+    """
 
     called = "misattributed"
-    better, worst = "lower", None
+    better, worst = "lower", 1.0
+
+    def without_context(self, material: Material) -> Score:  # noqa: ARG002
+        """Return 0: no other source is there."""
+        return Score(0.0, FOUND_NOTHING)
 
     def reads(self, claim: CitedClaim) -> Sequence[SourceVerdict]:
         return claim.sources if claim.claim.citations else ()
 
-    def share(self, claims: Sequence[CitedClaim]) -> float | str:
+    def share(self, claims: Sequence[CitedClaim]) -> float:
         cited = [claim for claim in claims if claim.claim.citations]
-        return sum(map(is_misattributed, cited)) / len(cited) if cited else NO_CITATION
+        return sum(map(is_misattributed, cited)) / len(cited) if cited else 0.0
 
 
 def is_misattributed(claim: CitedClaim) -> bool:

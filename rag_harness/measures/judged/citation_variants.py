@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
 
-from rag_harness.measures.judged.citation_support import NO_CITATION, CitationMeasure, value_of
+from rag_harness.measures.judged.citation_support import CitationMeasure, value_of
 from rag_harness.measures.judged.cited_claims import SUPPORTS_FROM, CitedClaim, SourceVerdict
 
 Entails: TypeAlias = Callable[[Collection[int]], bool]
@@ -18,7 +18,7 @@ Entails: TypeAlias = Callable[[Collection[int]], bool]
 class TrecSupport(CitationMeasure):
     """Σ support by the first cited source / claims with a citation: full 1, partial ½, none 0 (TREC RAG, precision).
 
-    Thakur et al. 2025 (arXiv 2504.15205), weighted precision.
+    0 without any citation. Thakur et al. 2025 (arXiv 2504.15205), weighted precision.
     """
 
     called = "citation_support_trec"
@@ -26,9 +26,9 @@ class TrecSupport(CitationMeasure):
     def reads(self, claim: CitedClaim) -> Sequence[SourceVerdict]:
         return claim.cited[:1]
 
-    def share(self, claims: Sequence[CitedClaim]) -> float | str:
+    def share(self, claims: Sequence[CitedClaim]) -> float:
         found = _first(claims)
-        return sum(found) / len(found) if found else NO_CITATION
+        return sum(found) / len(found) if found else 0.0
 
 
 class TrecCoverage(TrecSupport):
@@ -39,7 +39,7 @@ class TrecCoverage(TrecSupport):
 
     called = "citation_coverage_trec"
 
-    def share(self, claims: Sequence[CitedClaim]) -> float | str:
+    def share(self, claims: Sequence[CitedClaim]) -> float:
         return sum(_first(claims)) / len(claims)
 
 
@@ -52,7 +52,7 @@ class AlceSupport(CitationMeasure):
 
     called = "citation_support_alce"
 
-    def share(self, claims: Sequence[CitedClaim]) -> float | str:
+    def share(self, claims: Sequence[CitedClaim]) -> float:
         counted = [alce_needed(_cited(claim), _known(claim), entailing(claim)) for claim in claims]
         citations = sum(count for _, count in counted)
         return sum(needed for needed, _ in counted) / citations if citations else 0.0
@@ -66,7 +66,7 @@ class AlceCoverage(CitationMeasure):
 
     called = "citation_coverage_alce"
 
-    def share(self, claims: Sequence[CitedClaim]) -> float | str:
+    def share(self, claims: Sequence[CitedClaim]) -> float:
         return sum(alce_entailed(_cited(claim), _known(claim), entailing(claim)) for claim in claims) / len(claims)
 
 

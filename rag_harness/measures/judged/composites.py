@@ -24,14 +24,11 @@ class GMean(CompositeMeasure):
 
 
 class HRI(CompositeMeasure):
-    """(1 − F) · AR: hallucination risk, high where an answer is to the point and unfaithful; AR clamped to [0, 1].
-
-    A case without an answer invents nothing, so it is left out.
-    """
+    """(1 − F) · AR: hallucination risk, high where an answer is to the point and unfaithful; AR clamped to [0, 1]."""
 
     called = "hri"
     parts = ("faithfulness", RELEVANCY)
-    better, worst, needs = "lower", None, ("answer", "retrieval")
+    better, worst, needs = "lower", 1.0, ("answer", "retrieval")
 
     def combine(self, values: Mapping[str, float]) -> float:
         return (1 - values["faithfulness"]) * _clamped(values)
@@ -42,7 +39,7 @@ class HRIGold(CompositeMeasure):
 
     called = "hri_gold"
     parts = ("factuality", RELEVANCY)
-    better, worst = "lower", None
+    better, worst = "lower", 1.0
 
     def combine(self, values: Mapping[str, float]) -> float:
         return (1 - values["factuality"]) * _clamped(values)

@@ -11,29 +11,33 @@ from asyncio import gather
 
 from rag_harness.errors import ModelOutputError
 from rag_harness.measures.judged.measure import unusable, values, verdict_detail
-from rag_harness.measures.judged.opinion import Material, Opinion, Support, SupportSource, Verdicts
-from rag_harness.measures.judged.reasons import ABSTAINED, says_nothing
+from rag_harness.measures.judged.opinion import Material, Opinion, Support, SupportSource, Verdict, Verdicts
+from rag_harness.measures.judged.reasons import ABSTAINED, FOUND_NOTHING, says_nothing
 from rag_harness.measures.judged.truth import AgainstGroundTruth
 from rag_harness.measures.measure import Score
 
 
 class AnswerDiagnostic(AgainstGroundTruth):
-    """A share of the answer's claims, by whether each is right and whether the context has it.
-
-    A case without an answer invented nothing and ignored nothing, so it is left out.
-    """
+    """A share of the answer's claims, by whether each is right and whether the context has it."""
 
     asks = (Support("answer", "ground_truth"), Support("answer", "contexts"))
-    better, worst, needs = "lower", None, ("answer", "retrieval")
+    better, worst, needs = "lower", 1.0, ("answer", "retrieval")
 
     def undefined(self, material: Material) -> str:
-        """Return why there is no context to compare with, or no claim."""
+        """Return why there is no ground truth to compare with, or no claim."""
         return super().undefined(material) or (ABSTAINED if material.abstained else "")
 
-    async def judge(self, material: Material, opinion: Opinion) -> Score:  # noqa: ARG002
-        right, found = await gather(
-            opinion.supported("answer", "ground_truth"), opinion.supported("answer", "contexts")
-        )
+    def without_context(self, material: Material) -> None:
+        """Return None: the ground truth tells which claims are right, and no context has any of them."""
+
+    async def judge(self, material: Material, opinion: Opinion) -> Score:
+        if material.has_context:
+            right, found = await gather(
+                opinion.supported("answer", "ground_truth"), opinion.supported("answer", "contexts")
+            )
+        else:
+            right = await opinion.supported("answer", "ground_truth")
+            found = Verdicts(tuple(Verdict(said.claim, 0.0, reason=FOUND_NOTHING) for said in right.each))
         detail = {"claims": _both(right, "ground_truth", found, "contexts")}
         why = unusable(right, "answer") or unusable(found, "answer")
         if why:
@@ -65,7 +69,10 @@ class SelfKnowledge(AnswerDiagnostic):
 
 
 class ContextUtilisation(AgainstGroundTruth):
-    """Claims of the ground truth in the context and in the answer / those in the context: what it made of them."""
+    """Claims of the ground truth in the context and in the answer / those in the context: what it made of them.
+
+    0 where none is in the context.
+    """
 
     called = "context_utilisation"
     asks = (Support("ground_truth", "contexts"), Support("ground_truth", "answer"))
@@ -81,7 +88,7 @@ class ContextUtilisation(AgainstGroundTruth):
             return Score(None, why, detail)
         there = sum(values(found))
         if not there:
-            return Score(None, "no claim of the ground truth in the context", detail, undefined=True)
+            return Score(0.0, "no claim of the ground truth in the context", detail)
         used = 0.0 if says_nothing(material) else sum(a * b for a, b in zip(values(found), values(said), strict=True))
         return Score(min(1.0, used / there), detail=detail)
 

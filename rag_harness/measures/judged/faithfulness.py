@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_harness.measures.judged.measure import JudgedMeasure, supported_share
 from rag_harness.measures.judged.opinion import Material, Opinion, Support
-from rag_harness.measures.judged.reasons import ABSTAINED, no_context
+from rag_harness.measures.judged.reasons import ABSTAINED
 from rag_harness.measures.measure import Score
 from rag_harness.types import Case
 
@@ -17,8 +17,8 @@ class Faithfulness(JudgedMeasure):
     needs = ("answer", "retrieval")
 
     def undefined(self, material: Material) -> str:
-        """Return why there is no context, or no claim."""
-        return no_context(material) or (ABSTAINED if material.abstained else "")
+        """Return whether the answer claims nothing."""
+        return ABSTAINED if material.abstained else ""
 
     async def judge(self, material: Material, opinion: Opinion) -> Score:  # noqa: ARG002
         return supported_share(await opinion.supported("answer", "contexts"), "answer")

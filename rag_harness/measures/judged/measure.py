@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rag_harness.measures.judged.opinion import JudgeQuestion, Material, Opinion, Verdict, Verdicts
+from rag_harness.measures.judged.reasons import FOUND_NOTHING
 from rag_harness.measures.measure import NamedMeasure, Need, Score
 
 
@@ -28,7 +29,18 @@ class JudgedMeasure(NamedMeasure, ABC):
 
     @abstractmethod
     def undefined(self, material: Material) -> str:
-        """Return why the measure is undefined for this answer, e.g. "no context"; empty where it is defined."""
+        """Return why the measure is undefined for this answer, e.g. "an abstention"; empty where it is defined.
+
+        A case must not leave a mean because its pipeline did badly. So a missing context is no reason: where the
+        experiment retrieves, ``without_context`` says the score; elsewhere no case has one.
+        """
+
+    def without_context(self, material: Material) -> Score | None:  # noqa: ARG002 - those that depend on it say so
+        """Return the score of an answer whose experiment retrieves and has found nothing: the worst.
+
+        It is asked only of measures that need a retrieval. None where the judge is asked all the same.
+        """
+        return None if self.worst is None else Score(self.worst, FOUND_NOTHING)
 
     @abstractmethod
     async def judge(self, material: Material, opinion: Opinion) -> Score:

@@ -29,6 +29,7 @@ class Material:
     """One answer, and the texts for judging it. Any may be empty; ``contexts`` are the chunks of its prompt, in order.
 
     ``gold_pages`` are the whole texts of the relevant documents, ``quotes`` the passages in them that carry the answer.
+    ``retrieves`` is False where the experiment is declared to retrieve nothing.
     """
 
     question: str
@@ -39,6 +40,12 @@ class Material:
     quotes: tuple[str, ...] = ()
     abstained: bool = False
     answerable: bool = True
+    retrieves: bool = True
+
+    @property
+    def has_context(self) -> bool:
+        """Whether a context has any text."""
+        return any(context.strip() for context in self.contexts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,10 @@ from rag_harness.words.citation_marks import CITATION
 NOT_ANSWERABLE = "no answer in the documents"
 NO_GROUND_TRUTH = "no ground truth"
 NO_CONTEXT = "no context: not defined without one"
+FOUND_NOTHING = "no context, so nothing is supported"
+"""Why an answer of an experiment that retrieves has the worst value: its retrieval has found nothing."""
 ABSTAINED = "an abstention, which claims nothing"
+RIGHT_ABSTENTION = "a right abstention"
 
 
 def no_truth(of: Case | Material) -> str:
@@ -17,11 +20,6 @@ def no_truth(of: Case | Material) -> str:
     if not of.answerable:
         return NOT_ANSWERABLE
     return "" if of.ground_truth.strip() else NO_GROUND_TRUTH
-
-
-def no_context(material: Material) -> str:
-    """Return why there is no retrieved context; empty where there is one."""
-    return "" if any(context.strip() for context in material.contexts) else NO_CONTEXT
 
 
 def says_nothing(material: Material) -> bool:

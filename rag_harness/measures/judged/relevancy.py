@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.judged.opinion import Material, Opinion, Relevancy
-from rag_harness.measures.judged.reasons import says_nothing
+from rag_harness.measures.judged.reasons import RIGHT_ABSTENTION, says_nothing
 from rag_harness.measures.measure import Score
 
 _ROUNDING = 1e-6
@@ -23,7 +23,7 @@ class AnswerRelevancy(JudgedMeasure):
 
     def undefined(self, material: Material) -> str:
         """Return why no answer was expected."""
-        return "a right abstention" if material.abstained and not material.answerable else ""
+        return RIGHT_ABSTENTION if material.abstained and not material.answerable else ""
 
     async def judge(self, material: Material, opinion: Opinion) -> Score:
         if says_nothing(material):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rag_harness.measures.judged.criteria import CRITERIA, criteria_met
 from rag_harness.measures.judged.measure import JudgedMeasure, supported_share
 from rag_harness.measures.judged.opinion import Material, Opinion, Support
-from rag_harness.measures.judged.reasons import NO_GROUND_TRUTH, no_context, says_nothing
+from rag_harness.measures.judged.reasons import NO_GROUND_TRUTH, says_nothing
 from rag_harness.measures.judged.turn_criteria import (
     ASKS_BACK,
     ASKS_NOTHING_AGAIN,
@@ -129,10 +129,14 @@ class FaithfulnessMtrag(JudgedMeasure):
     asks = (Support("answer", "contexts"), CRITERIA)
     needs: tuple[Need, ...] = ("answer", "retrieval")
 
-    def undefined(self, material: Material) -> str:
-        """Return why there is no context, where the answer's claims decide."""
+    def undefined(self, material: Material) -> str:  # noqa: ARG002
+        """Return nothing: each answer has a value."""
+        return ""
+
+    def without_context(self, material: Material) -> Score | None:
+        """Return 0 where the answer's claims decide, which nothing supports."""
         is_decided = _is(material, UNDERSPECIFIED) or not material.answerable or material.abstained
-        return "" if is_decided else no_context(material)
+        return None if is_decided else super().without_context(material)
 
     def criteria(self, material: Material) -> Sequence[str]:
         return (with_truth(ONLY_ASKS_BACK, material.ground_truth),) if _is(material, UNDERSPECIFIED) else ()

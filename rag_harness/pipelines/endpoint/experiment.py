@@ -66,7 +66,10 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     pipeline = EndpointPipeline(spec, requests, client, reader, placing, usd, version)
     made_of = {**ingredients_of(spec), "documents": data.digest if data.has_documents else "", "version": version}
     retriever = EndpointRetriever(pipeline.answer, parts.run)
-    return Experiment(spec.name, pipeline, data.name, made_of, retriever=retriever, is_reusable=False)
+    retrieves = bool(spec.read.contexts or spec.traces)
+    return Experiment(
+        spec.name, pipeline, data.name, made_of, retriever=retriever, is_reusable=False, retrieves=retrieves
+    )
 
 
 def _version(spec: EndpointSpec, parts: RunParts, requests: Requests) -> str:

@@ -16,7 +16,7 @@ from rag_harness.pipelines.traced.answer_text import answer_text
 from rag_harness.pipelines.traced.recorded_times import as_recorded
 from rag_harness.pipelines.traced.traced_output import SOURCE, output_of
 from rag_harness.registry.installed import install
-from rag_harness.registry.own_parts import stated_fingerprint
+from rag_harness.registry.own_parts import stated_fingerprint, stated_retrieval
 from rag_harness.traces.seen_trace import read_trace
 from rag_harness.traces.span_record import SpanRecord
 from rag_harness.types import Answer, PipelineOutput, Query
@@ -64,6 +64,11 @@ class TracedPipeline:
     def fingerprint(self) -> str:
         """What the app says of its version."""
         return stated_fingerprint(self.app)
+
+    @property
+    def retrieves(self) -> bool | None:
+        """Whether the app says that it retrieves; None where it does not say."""
+        return stated_retrieval(self.app)
 
     async def answer(self, query: Query) -> PipelineOutput:
         """Ask the app below a span of its own, and return its answer with what its spans tell.

@@ -42,9 +42,10 @@ _WHOLE = (
 )
 """``model`` is -1 where the answer of no model is counted. ``outcome`` is equal where no score can differ."""
 _FLAGS = (
-    "ok", "abstained", "answerable", "relevant", "replayed", "answers", "retrieves", "computed", "evades",
+    "ok", "abstained", "answerable", "relevant", "replayed", "answers", "retrieves", "computed", "evades", "says",
 )  # fmt: skip
-"""``relevant``: the case has a relevant document. ``evades``: it reads like a refusal, and does not count as one."""
+"""``relevant``: the case has a relevant document. ``evades``: it reads like a refusal, and does not count as one.
+``says``: the experiment says whether it retrieves."""
 
 _USUAL = (NamedMeasure.applies, RankingMeasure.applies)
 
@@ -163,7 +164,7 @@ def _floats(row: ExperimentResult) -> tuple[float | None, ...]:
 def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool, ...]:
     # A service whose contexts are read, and which sends none, has looked for some and found nothing.
     looks = row.retrieval_time_ms is not None or any("placed" in stage.detail for stage in row.stages)
-    case, retrieves = kept.case, has_hits or looks
+    case, retrieves = kept.case, has_hits or (looks if row.retrieves is None else row.retrieves)
     answers = row.ok and bool(row.llm_answer.strip())
     relevant = any(gain > 0 for gain in case.qrels.values())
     evades = answers and not row.abstained and refuses(row.llm_answer)
@@ -177,6 +178,7 @@ def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool,
         retrieves,
         row.is_computed,
         evades,
+        row.retrieves is not None,
     )
 
 

@@ -157,10 +157,12 @@ def test_a_judge_that_hangs_meets_the_deadline() -> None:
     assert "deadline: not judged within 0.05 s" in line.reason
 
 
-def test_what_is_undefined_asks_nobody_and_is_final() -> None:
+@pytest.mark.parametrize(("retrieves", "value"), [(None, 0.0), (True, 0.0), (False, None)])
+def test_what_is_undefined_asks_nobody_and_is_final(retrieves: bool | None, value: float | None) -> None:
+    """Without a context an experiment that retrieves has the worst value, and one that does not has none."""
     said = Said(AssertionError())
-    (line,) = lines(judge(said, "faithfulness", row=make_row(retrieved_chunks=[])))
-    assert (line.value, line.undefined, line.is_final) == (None, True, True)
+    (line,) = lines(judge(said, "faithfulness", row=make_row(retrieved_chunks=[], retrieves=retrieves)))
+    assert (line.value, line.undefined, line.is_final) == (value, retrieves is False, True)
     assert said.asks in ([], [set()])
 
 

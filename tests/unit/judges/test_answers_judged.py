@@ -124,12 +124,16 @@ def test_a_line_of_scores(tmp_path: Path) -> None:
             "context_precision": {"chunks": [{"value": 1.0}]},
         },
     }
-    no_context = "no context: not defined without one"
-    assert (second["id"], second["undefined"]) == ("b", names)
-    assert second["reasons"] == {
-        "faithfulness": no_context, "context_precision": "no ground truth", "hri": f"faithfulness: {no_context}"
-    }  # fmt: skip
-    assert "hallucinated" not in second
+    assert (second["id"], second["undefined"]) == ("b", ["context_precision"])
+    assert second["scores"] == {"faithfulness": 0.0, "context_precision": None, "hri": 0.5}
+    assert second["reasons"]["context_precision"] == "no ground truth"
+
+
+def test_answers_none_of_which_has_a_context_have_no_faithfulness(tmp_path: Path) -> None:
+    names = ["faithfulness", "hri"]
+    (first, second), _ = score(tmp_path, names, line(1, contexts=[]), line("b", contexts=[" "], answer="made up"))
+    assert first["scores"] == {"faithfulness": None, "hri": None}
+    assert second["reasons"]["faithfulness"] == "no context: not defined without one"
 
 
 def test_what_is_told_of_all(tmp_path: Path) -> None:

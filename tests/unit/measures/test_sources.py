@@ -63,14 +63,14 @@ def test_a_question_that_the_documents_do_not_answer_should_find_nothing_and_its
     assert found.values(CITED, {}) == {"q1": 0.0, "q2": 1.0, "q3": 1.0}
 
 
-def test_an_error_and_a_lost_trial_found_nothing_and_are_no_answers() -> None:
+def test_an_error_and_a_lost_trial_count_the_worst() -> None:
     found = table(row(1), failed_row(query_id="q2"), row(3, abstained=True), row(4, citations=[]))
     assert found.values(ZERO, {}) == {"q1": 0.0, "q2": 1.0, "q3": 0.0, "q4": 0.0}
-    assert found.values(CITED, {}) == {"q1": 1.0, "q4": 0.0}
-    assert found.absent(CITED, {}) == {"no answer": 1, "an abstention, which claims nothing": 1}
+    assert found.values(CITED, {}) == {"q1": 1.0, "q2": 0.0, "q4": 0.0}
+    assert found.absent(CITED, {}) == {"an abstention, which claims nothing": 1}
     assert found.unmeasured(CITED, {}) == 0, "there was nothing to measure"
     lost = table(row(1), cases=[case_of(row(1)), case_of(row(2))])
-    assert (lost.values(ZERO, {}), lost.values(CITED, {})) == ({"q1": 0.0, "q2": 1.0}, {"q1": 1.0})
+    assert (lost.values(ZERO, {}), lost.values(CITED, {})) == ({"q1": 0.0, "q2": 1.0}, {"q1": 1.0, "q2": 0.0})
 
 
 def test_where_nothing_is_retrieved_or_answered_at_all_there_is_no_rate() -> None:

@@ -107,12 +107,12 @@ def test_composites_are_made_of_the_scores_of_the_row() -> None:
     assert found.unmeasured("g_mean", {}) == 0
 
 
-def test_an_error_counts_the_worst_and_invents_nothing() -> None:
+def test_an_error_counts_the_worst() -> None:
     row, error = make_row(), failed_row(query_id="q2")
     found = table([row, error], [scored(row, name, 1.0) for name in NAMES])
     assert found.values(F, {}) == {"q1": 1.0, "q2": 0.0}
     assert found.values("g_mean", {}) == {"q1": 1.0, "q2": 0.0}
-    assert found.values("hri", {}) == {"q1": 0.0}
+    assert found.values("hri", {}) == {"q1": 0.0, "q2": 1.0}
 
 
 def test_each_answer_has_a_kind_and_an_experiment_without_context_has_none() -> None:

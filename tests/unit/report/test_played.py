@@ -13,10 +13,11 @@ import pytest
 from rag_harness.gates import Verdict, judge, parse_gate
 from rag_harness.measures import default_measures, measure_named
 from rag_harness.report.baseline import saved_suite
+from rag_harness.report.columns import TAKEN_OUT
 from rag_harness.report.over_repeats import over_repeats
 from rag_harness.report.played import Played, Spent, played_of
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.tables import TAKEN_OUT, read_repeat, read_tables
+from rag_harness.report.tables import read_repeat, read_tables
 from rag_harness.results.manifest import EndsAgain, of_run, read_manifest, write_manifest
 from rag_harness.results.repeat_names import repeat_fingerprint, user_fingerprint
 from rag_harness.results.row import ExperimentResult

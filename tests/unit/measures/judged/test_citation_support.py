@@ -71,8 +71,7 @@ def test_each_citation_counts_and_a_source_that_is_not_there_supports_nothing() 
 def test_what_needs_no_citation_is_not_missed() -> None:
     greeting = claim([], "none", needs=False)
     assert score("citation_coverage", SUPPORTED, greeting).value == 1.0
-    alone = score("citation_coverage", greeting)
-    assert (alone.value, alone.undefined, alone.reason) == (None, True, "no claim of the answer needs a citation")
+    assert score("citation_coverage", greeting).value == 1.0
 
 
 def test_misattributed_is_what_another_source_supports_and_the_cited_one_does_not() -> None:
@@ -80,7 +79,7 @@ def test_misattributed_is_what_another_source_supports_and_the_cited_one_does_no
     made_up, at_least_partly = claim([1], "none", "none"), claim([1], "partial", "full")
     assert score("misattributed", made_up, at_least_partly).value == 0.0
     assert score("misattributed", claim([1, 2], "none", "full")).value == 0.0
-    assert score("misattributed", UNCITED).undefined
+    assert score("misattributed", UNCITED).value == 0.0
     detail = score("misattributed", ELSEWHERE).detail["claims"][0]
     assert detail["reason"] == "another source than the cited one supports it"
     assert detail["sources"][1] == {
@@ -93,10 +92,9 @@ def test_misattributed_is_what_another_source_supports_and_the_cited_one_does_no
 
 
 @pytest.mark.parametrize("name", ["citation_support", "misattributed", "citation_support_trec"])
-def test_without_a_citation_precision_has_no_value(name: str) -> None:
-    assert score(name, UNCITED).reason == "no claim of the answer has a citation"
-    assert score(name, UNCITED).undefined
-    assert score(name).reason == "no claim in the answer"
+def test_an_answer_that_cites_nothing_stays_in_the_mean(name: str) -> None:
+    assert score(name, UNCITED).value == 0.0
+    assert (score(name).value, score(name).reason, score(name).undefined) == (None, "no claim in the answer", False)
 
 
 def test_a_source_without_a_verdict_leaves_no_score_where_it_is_read() -> None:
@@ -127,10 +125,10 @@ def test_trec_s_scores_are_those_of_its_formulas(case: list[tuple[list[int], lis
     precision, recall = trec(case)
     assert score("citation_coverage_trec", *claims).value == pytest.approx(recall)
     found = score("citation_support_trec", *claims)
-    assert found.undefined if precision is None else found.value == pytest.approx(precision)
+    assert found.value == pytest.approx(precision)
 
 
-def trec(case: list[tuple[list[int], list[str]]]) -> tuple[float | None, float]:
+def trec(case: list[tuple[list[int], list[str]]]) -> tuple[float, float]:
     """TREC 2024 RAG, support (arXiv 2504.15205, section 3): counts of labels, of the first citation of a sentence."""
     labels = {"full": 0, "partial": 0, "none": 0}
     uncited = 0
@@ -141,7 +139,7 @@ def trec(case: list[tuple[list[int], list[str]]]) -> tuple[float | None, float]:
         labels[said[cited[0] - 1]] += 1
     weighted = labels["full"] + 0.5 * labels["partial"]
     judged = sum(labels.values())
-    return (weighted / judged if judged else None), weighted / (judged + uncited)
+    return (weighted / judged if judged else 0.0), weighted / (judged + uncited)
 
 
 _TABLES = st.fixed_dictionaries({pair: st.booleans() for count in (1, 2, 3) for pair in combinations((1, 2, 3), count)})

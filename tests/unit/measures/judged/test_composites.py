@@ -77,9 +77,9 @@ def test_a_composite_does_not_apply_where_a_part_does_not() -> None:
     assert composite("hri_gold").applies(case) == composite("hri").applies(case) == ""
 
 
-def test_whose_answer_is_missing_has_invented_nothing() -> None:
+def test_a_missing_answer_counts_the_worst() -> None:
     for name in ("hri", "hri_gold"):
-        assert (composite(name).better, composite(name).worst) == ("lower", None)
+        assert (composite(name).better, composite(name).worst) == ("lower", 1.0)
     assert (composite("g_mean").better, composite("g_mean").worst) == ("higher", 0.0)
 
 

@@ -41,7 +41,7 @@ def test_of_yes_and_no_they_are_counts(pairs: list[tuple[int, int]]) -> None:
     assert of_answer("self_knowledge", first, second).value == pytest.approx(pairs.count((1, 0)) / len(pairs))
     there = pairs.count((1, 0)) + pairs.count((1, 1))
     expected = pairs.count((1, 1)) / there if there else None
-    assert utilisation(first, second).value == (None if expected is None else pytest.approx(expected))
+    assert utilisation(first, second).value == pytest.approx(expected or 0.0)
 
 
 def test_of_probabilities_they_are_expected_values() -> None:
@@ -61,9 +61,9 @@ def _chance(world: tuple[int, ...], chances: tuple[float, ...]) -> float:
     return chance
 
 
-def test_utilisation_of_nothing_is_undefined() -> None:
+def test_utilisation_of_nothing_is_0() -> None:
     said = utilisation(verdicts(0, 0), verdicts(1, 1))
-    assert (said.value, said.reason, said.undefined) == (None, "no claim of the ground truth in the context", True)
+    assert (said.value, said.reason, said.undefined) == (0.0, "no claim of the ground truth in the context", False)
 
 
 def test_an_abstention_uses_nothing_of_its_context() -> None:

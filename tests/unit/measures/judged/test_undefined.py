@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
 
+from rag_harness.judges.scoring import judged
 from rag_harness.measures import known_measures, measure_named
-from rag_harness.measures.judged import JudgedMeasure, Material
+from rag_harness.measures.judged import JudgedMeasure, JudgeQuestion, Material, Support
 from rag_harness.types import Case, Evidence, Query
-from tests.unit.measures.judged.opinions import FULL, judged_measure
+from tests.unit.measures.judged.opinions import FULL, Told, judged_measure, score, verdicts
 
 ALL = [name for name in known_measures() if "@" not in name and name not in {
     "recall", "precision", "hit", "all", "mrr", "map", "ndcg", "recall_by_step"}]  # fmt: skip
@@ -33,6 +36,20 @@ OF_CONTEXT = {
 }  # fmt: skip
 
 
+WORST_WITHOUT = OF_CONTEXT - {"noise_sensitivity", "self_knowledge"}
+MEASURES = [judged_measure(name) for name in sorted(WORST_WITHOUT)]
+
+
+class Nobody:
+    """A judge that is not to be asked."""
+
+    name = model = revision = ""
+
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Told:
+        assert not asks
+        return Told()
+
+
 def undefined(material: Material) -> dict[str, str]:
     reasons = {name: judged_measure(name).undefined(material) for name in JUDGED}
     return {name: reason for name, reason in reasons.items() if reason}
@@ -51,8 +68,30 @@ def test_all_are_defined_where_everything_is_there() -> None:
 
 @pytest.mark.parametrize("contexts", [(), ("", " \n")])
 def test_without_context(contexts: tuple[str, ...]) -> None:
-    assert undefined(replace(FULL, contexts=contexts)) == dict.fromkeys(OF_CONTEXT, NO_CONTEXT)
-    assert all("retrieval" in judged_measure(name).needs for name in OF_CONTEXT)
+    """What retrieves and finds nothing does badly, and stays in the mean; what does not retrieve has no value."""
+    material = replace(FULL, contexts=contexts)
+    assert undefined(material) == {}
+    assert {name for name in JUDGED if "retrieval" in judged_measure(name).needs} == OF_CONTEXT
+    found = asyncio.run(judged(material, MEASURES, Nobody()))
+    nothing = asyncio.run(judged(replace(material, retrieves=False), MEASURES, Nobody()))
+    assert {name: score.value for name, score in found.items()} == dict.fromkeys(WORST_WITHOUT, 0.0)
+    assert {(score.reason, score.undefined) for score in nothing.values()} == {(NO_CONTEXT, True)}
+
+
+def test_declining_without_context_claims_nothing() -> None:
+    of_context = {"context_precision", "context_recall", "context_utilisation"}
+    measures = [each for each in MEASURES if each.name != "faithfulness_mtrag"]
+    said = asyncio.run(judged(replace(FULL, contexts=(), abstained=True), measures, Nobody()))
+    assert {name: said[name].value for name in of_context} == dict.fromkeys(of_context, 0.0)
+    assert {score.reason for score in said.values() if score.value is None} == {CLAIMS_NOTHING}
+
+
+def test_which_claims_are_wrong_is_asked_without_context_too() -> None:
+    """The ground truth tells it, and no context has them: what is wrong is not noise, and what is right was known."""
+    told = Told({Support("answer", "ground_truth"): verdicts(1.0, 0.0, 0.0, 0.0)})
+    names, material = ("noise_sensitivity", "self_knowledge"), replace(FULL, contexts=())
+    said = {name: score(name, told, material).value for name in names}
+    assert said == {"noise_sensitivity": 0.0, "self_knowledge": 0.25}
 
 
 def test_without_ground_truth() -> None:

@@ -21,7 +21,7 @@ _NEEDS_RETRIEVAL = {
     *("context_precision", "faithfulness", "g_mean", "hri", "citation_recall", "evidence_recall"),
     *("zero_result_rate", "citation_rate"),
 }
-_NO_WORST = {"hri", "hri_gold", "confidence", "citation_rate"}
+_NO_WORST = {"confidence"}
 _PARTS = {
     "g_mean": ("context_precision", "faithfulness", "answer_relevancy"),
     "hri": ("faithfulness", "answer_relevancy"),
