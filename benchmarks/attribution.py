@@ -33,7 +33,7 @@ from rag_harness.derived.attribution.shelf import Shelf, says
 from rag_harness.engine.trial import run_trial
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.measures.refusing import figures_of
-from rag_harness.pipelines.generation import Generator, abstains
+from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Experiment
@@ -41,6 +41,7 @@ from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query
+from rag_harness.words.citation_marks import declines
 
 ROOT = Path(__file__).parents[1]
 SUITES = {"study": ("", {}), "textbook": ("textbook", {}), "bicycles": ("", {"kb_dir": "examples/kb"})}
@@ -61,7 +62,7 @@ class Simulated:
 
     async def answer(self, query: Query, trace: Trace) -> PipelineOutput:
         said = self._said(self._cases[query.query_id], trace.context)
-        return trace.output(Answer(said, abstained=abstains(said), raw=said))
+        return trace.output(Answer(said, abstained=declines(said), raw=said))
 
     def _said(self, case: Case, hits: Sequence[Hit]) -> str:
         texts = [hit.chunk.text for hit in hits]

@@ -36,7 +36,6 @@ from rag_harness.models.reader.findings import Findings, gather
 from rag_harness.models.reader.prompt import Prompt
 from rag_harness.models.reader.question import BOOSTS, QuestionTerms, read_question
 from rag_harness.models.reader.reader import MIN_SUPPORT, reader_answer
-from rag_harness.pipelines.generation import abstains
 from rag_harness.report.summary import table
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import read_manifest
@@ -44,6 +43,7 @@ from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.stats import difference_interval, permutation_test
 from rag_harness.studies.retail.subquestions import subquestions
 from rag_harness.types import Case, Chunk, Hit
+from rag_harness.words.citation_marks import declines
 
 KIND_FOUND = 0.5
 MEASURES = (TokenF1(), CitationRecall(), FalseAbstentionRate())
@@ -78,7 +78,7 @@ def answer(case: Case, row: ExperimentResult, design: Design) -> ExperimentResul
         patches.enter_context(patch.object(scoring, "MIN_GAIN", design.gain))
         patches.enter_context(patch.object(reader, "gather", lambda prompt, _: by_steps(prompt, design)))
         said = reader_answer([{"role": each.role, "content": each.content} for each in messages])
-    changed = {"llm_answer": said.answer, "citations": said.citations, "abstained": abstains(said.answer)}
+    changed = {"llm_answer": said.answer, "citations": said.citations, "abstained": declines(said.answer)}
     return row.model_copy(update=changed)
 
 

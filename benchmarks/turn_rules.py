@@ -26,10 +26,10 @@ from rag_harness.measures import parts_of
 from rag_harness.measures.judged import Judge, Material
 from rag_harness.measures.judged.turn_criteria import also_asking_of_turns
 from rag_harness.measures.judged.turn_material import kinds_named, turn_material
-from rag_harness.pipelines.generation import abstains
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Message
+from rag_harness.words.citation_marks import declines
 
 DATA = Path(__file__).parents[1] / "data" / "kb" / "conversations.jsonl"
 MEASURES = ("retention", "correction", "asks_back")
@@ -73,7 +73,7 @@ def answers(turn: Turn) -> Iterator[tuple[str, str]]:
 async def told(judge: Judge, turn: Turn, answer: str) -> dict[str, str]:
     """Return what the judge says of an answer by measure: 1, 0 or null."""
     of, measures = turn.turn, parts_of(MEASURES)
-    plain = Material(of["query"], answer, (), of["ground_truth"], abstained=abstains(answer))
+    plain = Material(of["query"], answer, (), of["ground_truth"], abstained=declines(answer))
     material = turn_material(plain, turn.history, kinds_named(of["metadata"]["turn_kind"]))
     scores = await judged(also_asking_of_turns(material, measures), measures, judge)
     defined = {name: score.value for name, score in scores.items() if not score.undefined}

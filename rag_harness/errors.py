@@ -73,6 +73,10 @@ class ModelOutputError(RagHarnessError):
         self.raw: str = raw
 
 
+class EmptyAnswerError(ModelOutputError):
+    """An answer has no text. A pipeline that declines says so in words."""
+
+
 class TraceError(ModelOutputError):
     """The trace of a trial lacks what its row needs; the message says what, and what to do."""
 

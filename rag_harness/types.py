@@ -437,13 +437,14 @@ class Answer:
     """The parsed answer of a model.
 
     ``citations`` are the cited source numbers, from 1, that exist in the context; ``invalid_citations`` do not exist.
+    ``abstained`` says whether the answer declines; None leaves it to its words.
     """
 
     text: str
     reasoning_steps: tuple[str, ...] | None = None
     citations: tuple[int, ...] = ()
     invalid_citations: tuple[int, ...] = ()
-    abstained: bool = False
+    abstained: bool | None = None
     raw: str = ""
 
 
@@ -535,7 +536,7 @@ class PipelineOutput:
     took, where that is not the sum of the stages: some ran at the same time, or there was work between them.
     ``trace_id`` is the id of its trace, 32 hexadecimal digits; empty where it has none. ``recorded_at`` and
     ``replayed`` are set by a replay: when the oldest recording behind it was made, and whether all of its HTTP calls
-    were replayed.
+    were replayed. ``retrieval_only`` says that no answer was asked for; without it, an empty answer is an error.
     """
 
     answer: Answer
@@ -552,6 +553,7 @@ class PipelineOutput:
     trace_id: str = ""
     recorded_at: str = ""
     replayed: bool = False
+    retrieval_only: bool = False
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -54,11 +54,11 @@ class Scoring:
         from rag_harness.judges.answers.answer_scores import score_file
         from rag_harness.judges.in_conversation import in_conversations
         from rag_harness.judges.made import judge_of
-        from rag_harness.pipelines.generation import abstains
         from rag_harness.report.summary import judge_said
+        from rag_harness.words.citation_marks import declines
 
         judge = in_conversations(judge_of(self.parts), self.parts)
-        work = score_file(answers, self._scores, self._asked, judge, self._settings, abstains)
+        work = score_file(answers, self._scores, self._asked, judge, self._settings, declines)
         tally = run_closing(work, self.parts)
         say(*tally.lines(), f"judged by {judge_said(judge.name, judge.model)}", f"scores: {self._scores}")
         return bool(tally.measured)

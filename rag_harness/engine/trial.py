@@ -15,6 +15,7 @@ from rag_harness.errors import (
     BudgetError,
     CriticalError,
     DeadlineError,
+    EmptyAnswerError,
     ModelCallError,
     ModelOutputError,
     PrerequisiteError,
@@ -84,11 +85,14 @@ async def run_trial(
         stated = "" if row.version else stated_fingerprint(pipeline)
         return row.model_copy(update={"version": stated}) if stated else row
 
-    failure, raised = None, None
+    failure: Failure | None = None
+    raised: Exception | None = None
     try:
         output = await _in_time(_answer(pipeline, trial.case.query), settings.deadline)
         refuse_long(output.answer.text, settings.max_answer, type(pipeline).__name__)
-        row = row_of(output, None)
+        raised = _nothing_said(output)
+        failure = _failure(raised) if raised is not None else None
+        row = row_of(output, failure)
     except BudgetError as error:
         log.info("%s: not run: budget: %s", trial.trial_id, error)
         return TrialOutcome(None, not_run=f"budget: {error}")
@@ -99,6 +103,13 @@ async def run_trial(
     log.debug("%s", DebugLine(row))
     critical = bool(unkept) or (failure is not None and failure.critical)
     return TrialOutcome(row, critical, error=raised or next(iter(unkept), None))
+
+
+def _nothing_said(output: PipelineOutput) -> EmptyAnswerError | None:
+    said: object = output.answer.text
+    if output.retrieval_only or not isinstance(said, str) or said.strip():
+        return None  # a row refuses what is no text
+    return EmptyAnswerError("the answer is empty. A pipeline that does not know says so in words", output.answer.raw)
 
 
 def _failed_row(
@@ -138,7 +149,7 @@ def _trace(error: BaseException) -> Trace:
 
 def _failure(error: Exception) -> Failure:
     return Failure(
-        stage=_trace(error).failed_stage or "pipeline",
+        stage="answer" if isinstance(error, EmptyAnswerError) else _trace(error).failed_stage or "pipeline",
         error_type=type(error).__name__,
         message=_message(error),
         raw_output=error.raw if isinstance(error, ModelOutputError) else "",

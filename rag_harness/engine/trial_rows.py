@@ -10,6 +10,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from rag_harness.pipelines.calling import declined
 from rag_harness.registry import model_name
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import (
@@ -84,7 +85,7 @@ def make_row(
         raw_output=failure.raw_output if failure else answer.raw or answer.text,
         citations=answer.citations,
         invalid_citations=answer.invalid_citations,
-        abstained=answer.abstained,
+        abstained=declined(answer),
         reasoning_steps=answer.reasoning_steps,
         ground_truth=case.ground_truth,
         context_reference=case.context_reference,

@@ -34,14 +34,19 @@ def as_output(answered: Any, name: str) -> PipelineOutput:
         TypeError: it is neither.
     """
     if isinstance(answered, str):
-        # A plain text does not say whether it declines. Its words do, as for the answer of a service.
-        return PipelineOutput(Answer(answered, abstained=declines(answered), raw=answered))
+        return PipelineOutput(Answer(answered, raw=answered))
     if not isinstance(answered, PipelineOutput):
         raise TypeError(
             f"{name}.answer returned {type(answered).__name__}; it must return a PipelineOutput or the answer as a "
             f"string."
         )
     return answered
+
+
+def declined(answer: Answer) -> bool:
+    """Return whether an answer says that it does not know: as its pipeline states, else as its words say."""
+    # A row refuses what is no text, and says so.
+    return isinstance(answer.text, str) and declines(answer.text) if answer.abstained is None else answer.abstained
 
 
 def _call(function: Callable[[Any], Any], given: Any, name: str) -> Any:

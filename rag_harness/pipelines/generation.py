@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from rag_harness.errors import ModelOutputError
+from rag_harness.errors import EmptyAnswerError, ModelOutputError
 from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
@@ -83,7 +83,7 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
         raise ModelOutputError(f"The model's answer is not the JSON that was asked for: {raw[:120]!r}", raw) from error
     text = _whole_characters(read.answer)
     if not text.strip():
-        raise ModelOutputError("The model's answer is empty.", raw)
+        raise EmptyAnswerError("The model's answer is empty.", raw)
     steps = tuple(map(_whole_characters, read.reasoning_steps)) if isinstance(read, ReasonedAnswer) else None
     if steps is not None and not any(step.strip() for step in steps):
         raise ModelOutputError("The model gave no reasoning steps.", raw)
@@ -93,7 +93,7 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
         reasoning_steps=steps,
         citations=tuple(n for n in cited if 1 <= n <= sources),
         invalid_citations=tuple(n for n in cited if not 1 <= n <= sources),
-        abstained=abstains(text),
+        abstained=declines(text),
         raw=raw,
     )
 
@@ -114,8 +114,3 @@ def _without_fence(raw: str) -> str:
     inside = text[len(_FENCE) : -len(_FENCE)]
     named = inside[: len(_LANGUAGE)].lower() == _LANGUAGE
     return (inside[len(_LANGUAGE) :] if named else inside).strip()
-
-
-def abstains(text: str) -> bool:
-    """Return whether an answer declines: in the words of the prompt, or in those of another language with rules."""
-    return declines(text)

@@ -9,6 +9,7 @@ from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, 
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.models.patience import somebody_waits
+from rag_harness.pipelines.calling import declined
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.citing import cited
 from rag_harness.service.corpus.serving import Serving
@@ -116,7 +117,7 @@ def outcome_of(output: PipelineOutput) -> Outcome:
     last = _last_decision(output)
     if last is not None and last.outcome in _OUTCOMES:
         return _OUTCOMES[last.outcome]
-    return "abstain" if output.answer.abstained else "unchecked"
+    return "abstain" if declined(output.answer) else "unchecked"
 
 
 def reasons_of(output: PipelineOutput) -> list[str]:

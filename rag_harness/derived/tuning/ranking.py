@@ -19,7 +19,7 @@ class NoAnswer:
 
     async def answer(self, query: Query, trace: Trace, said_before: tuple[Message, ...] = ()) -> PipelineOutput:  # noqa: ARG002
         """Return what was found."""
-        return trace.output(Answer(""))
+        return replace(trace.output(Answer("")), retrieval_only=True)
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class RetrieveStep:
         trace = Trace()
         await trace.retrieve(self.retriever, query.text, self.k)
         trace.context = trace.retrieved
-        return trace.output(Answer(""))
+        return replace(trace.output(Answer("")), retrieval_only=True)
 
 
 def ranking_of(built: Experiment, name: str, k: int) -> Experiment:

@@ -36,4 +36,4 @@ class GoldenPipeline:
         trace.context = list(trace.retrieved[: self.k])
         ranked = ranked_names([hit.chunk.chunk_id for hit in trace.retrieved], entry)
         trace.note("retrieve", retriever=self.name, k=self.k, rank=rank_of(ranked, entry.relevant))
-        return replace(trace.output(Answer("")), ranking=tuple(ranked))
+        return replace(trace.output(Answer("")), ranking=tuple(ranked), retrieval_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 from rag_harness.errors import ModelCallError, TraceError
 from rag_harness.pipelines.endpoint.client import Client, ServiceReply
@@ -98,7 +99,9 @@ class EndpointPipeline:
         trace.retrieved = trace.context = list(placed.hits)
         if said.decision:
             trace.decisions.append(Decision("service", said.decision))
-        return trace.output(answer_of(said, placed.hits), said.confidence)
+        output = trace.output(answer_of(said, placed.hits), said.confidence)
+        # Its description says that the answer may be empty: it is then asked for what it finds.
+        return replace(output, retrieval_only=not said.answer.strip())
 
     def _call(self, request: Request, reply: ServiceReply) -> Call:
         usage = self._reader.usage(reply.document)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_harness.pipelines.endpoint.service_answer import ServiceAnswer
-from rag_harness.pipelines.generation import abstains
 from rag_harness.types import Answer, Hit
 from rag_harness.words.cited import cited_sources
 
@@ -18,7 +17,7 @@ def answer_of(said: ServiceAnswer, hits: Sequence[Hit]) -> Answer:
         said.answer,
         citations=tuple(inside),
         invalid_citations=tuple(n for n in cited if n not in inside),
-        abstained=abstains(said.answer) if said.abstained is None else said.abstained,
+        abstained=said.abstained,
         raw=said.answer,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from rag_harness.errors import ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.errors import EmptyAnswerError, ModelCallError, ModelOutputError, RagHarnessError
 from rag_harness.pipelines.endpoint import answer_values
 from rag_harness.pipelines.endpoint.answer_values import WrongKindError
 from rag_harness.pipelines.endpoint.contexts import Context, read_contexts
@@ -72,7 +72,8 @@ class AnswerReader:
             self.refuse_error(document)
             found = {name: self._field(name, document) for name in _READS if name in self._paths}
         except ModelOutputError as error:
-            raise ModelOutputError(str(error), raw_of(document)) from None
+            kind = EmptyAnswerError if isinstance(error, EmptyAnswerError) else ModelOutputError
+            raise kind(str(error), raw_of(document)) from None
         return ServiceAnswer(**{name: value for name, value in found.items() if value is not None})
 
     def fields(self, document: Any) -> Iterator[AnswerField]:
@@ -116,7 +117,8 @@ class AnswerReader:
         except WrongKindError as error:
             raise self._wrong(name, value, str(error)) from None
         if name == "answer" and not value.strip() and not self._paths[name].is_optional:
-            raise self._wrong(name, value, f"an answer. Where it may be empty: {self._paths[name].text}?")
+            told = self._wrong(name, value, f"an answer. Where it may be empty: {self._paths[name].text}?")
+            raise EmptyAnswerError(str(told), told.raw)
         return read_contexts(read, self._paths, self._name) if name == "contexts" else read
 
     def _one(self, name: str, document: Any) -> Any:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from rag_harness.pipelines.calling import declined
 from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.observed import FAILED, Observed
 from rag_harness.types import Call, Decision, PipelineOutput, Stage
@@ -41,7 +42,7 @@ def of_question(seen: Observed) -> Attributes:
         genai_names.REQUEST_STREAM: seen.streamed,
         genai_names.OUTCOME: seen.outcome,
         genai_names.REASONS: reason_codes(output),
-        genai_names.ABSTAINED: answer.abstained,
+        genai_names.ABSTAINED: declined(answer),
         genai_names.CITATIONS: len(answer.citations),
         genai_names.INVALID_CITATIONS: len(answer.invalid_citations),
         genai_names.RETRIEVED: len(output.retrieved),

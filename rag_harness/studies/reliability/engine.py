@@ -124,7 +124,7 @@ class Reliable:
 
     def _decided(self, answer: Answer, found: SearchResult, checked: Checked, trace: Trace) -> PipelineOutput:
         with trace.stage("confidence"):
-            stated = self.confidence.stated(found.quality, found.signals, checked, answer.abstained)
+            stated = self.confidence.stated(found.quality, found.signals, checked, bool(answer.abstained))
         trace.note("confidence", made_of=dict(self.confidence.made_of()))
         codes = self._codes(answer, found.signals, checked, trace.context)
         outcome = deciding.outcome(stated.value, answer, codes, self.thresholds)

@@ -14,7 +14,7 @@ import pytest
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, SettingsError
 from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.pipelines import experiment as build
-from rag_harness.pipelines.generation import Generator, abstains, read_answer, response_format
+from rag_harness.pipelines.generation import Generator, read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.registry import resolve
@@ -24,6 +24,7 @@ from rag_harness.settings.loading import load_settings
 from rag_harness.studies.retail.e2_standard_rag import StandardRag
 from rag_harness.studies.retail.e3_filtered_rag import FilteredRag
 from rag_harness.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
+from rag_harness.words.citation_marks import declines
 from rag_harness.words.cited import cited_sources
 from tests.unit.hits import hits_of
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
@@ -151,8 +152,8 @@ def test_missing_reasoning_steps(more: dict[str, Any]) -> None:
         ("It is not known.", False),
     ],
 )
-def test_abstains(text: str, expected: bool) -> None:
-    assert abstains(text) is expected
+def test_declines(text: str, expected: bool) -> None:
+    assert declines(text) is expected
     assert read_answer(said(text), 0, reasoning=False).abstained is expected
 
 

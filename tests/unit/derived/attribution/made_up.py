@@ -13,13 +13,13 @@ from rag_harness.derived.attribution.explain import Explainer
 from rag_harness.derived.attribution.right import needed_quotes
 from rag_harness.derived.attribution.shelf import says
 from rag_harness.derived.local_run import running
-from rag_harness.pipelines.generation import abstains
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Case, Chunk, Document, Evidence, Hit, PipelineOutput, Query
+from rag_harness.words.citation_marks import declines
 from tests.unit.tables import write_run
 
 THINGS = ("lamp", "kettle", "tent", "desk", "sofa", "scarf")
@@ -107,7 +107,7 @@ class Pipeline:
         said = self.says(
             _said(CASES[int(query.query_id[1:])], [hit.chunk.text for hit in context[: len(context) - self.loses]])
         )
-        return PipelineOutput(Answer(said, abstained=abstains(said), raw=said), tuple(found), tuple(context))
+        return PipelineOutput(Answer(said, abstained=declines(said), raw=said), tuple(found), tuple(context))
 
 
 def _said(case: Case, texts: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import ModelCallError, ModelOutputError
+from rag_harness.pipelines.calling import declined
 from rag_harness.pipelines.endpoint.contexts import Context
 from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.pipelines.endpoint.service_answer import AnswerReader, ServiceAnswer, finish_reason_of
@@ -135,7 +136,7 @@ def test_without_a_path_the_sources_that_the_text_names_are_cited() -> None:
 
 
 def test_abstaining_is_said_by_the_service_or_in_the_usual_words() -> None:
-    assert answer_of(ServiceAnswer("I don't know."), ()).abstained
+    assert declined(answer_of(ServiceAnswer("I don't know."), ()))
     assert not answer_of(ServiceAnswer("I don't know.", abstained=False), ()).abstained
     assert answer_of(ServiceAnswer("Sorry!", abstained=True), ()).abstained
 
