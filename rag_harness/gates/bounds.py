@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from rag_harness.gates.alike import STANDS_ALONE
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.verdict import Interval
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Population = Literal["like", "finite"]
 """The population of a verdict: all cases like these, or only the cases of the suite."""
 Clusters = Callable[[str], Mapping[str, str] | None]
-"""Returns the cluster of each case of a suite. A case with "" is a cluster by itself."""
+"""Returns the cluster of each case of a suite, and None where each case stands alone. A case with "" does, too."""
 _INTERVAL = 0.975
 """Confidence of each end of a 95 % interval. A gate with a higher confidence uses that for its interval."""
 
@@ -29,11 +30,6 @@ class Grouping(Protocol):
     @property
     def population(self) -> Population:
         """The population of a verdict."""
-        ...
-
-    @property
-    def cluster(self) -> str:
-        """The label whose values are the clusters, e.g. ``source_page``; "" where there are none."""
         ...
 
     @property
@@ -98,7 +94,7 @@ def bounds_of(gate: Gate, found: ValuesAndTarget, grouping: Grouping, unit: str,
     population = found.population if grouping.population == "finite" else None
     clusters = clusters_of(gate.suite, found.values, grouping)
     if gate.quantile is not None:
-        return Bounds(*_of_quantile(values, gate.quantile / 100, confidence, population, clusters, grouping))
+        return Bounds(*_of_quantile(values, gate.quantile / 100, confidence, population, clusters))
     span = span_of(values, unit, is_difference=isinstance(gate.right, Reference))
     if is_paired(gate):
         from rag_harness.stats import difference_bounds
@@ -132,12 +128,12 @@ def span_of(values: Sequence[float], unit: str, is_difference: bool = False) -> 
     return span if unit == "share" and span[0] <= min(values) <= max(values) <= span[1] else None
 
 
-def clusters_of(suite: str, cases: Mapping[str, float], grouping: Grouping) -> list[Hashable] | None:
+def clusters_of(suite: str, cases: Mapping[str, float], grouping: Grouping) -> list[str] | None:
     """Return the cluster of each case; None where there are no clusters."""
     known = grouping.clusters(suite) if grouping.clusters is not None else None
     if known is None:
         return None
-    return [known.get(case) or (case,) for case in cases]
+    return [known.get(case) or f"{STANDS_ALONE}{case}" for case in cases]
 
 
 def _of_quantile(
@@ -146,18 +142,15 @@ def _of_quantile(
     confidence: float,
     population: int | None,
     clusters: Sequence[Hashable] | None,
-    grouping: Grouping,
 ) -> Interval:
     from rag_harness.stats import quantile, quantile_interval
-    from rag_harness.stats.inputs import UndefinedError
+    from rag_harness.stats.quantiles_alike import clustered_quantile_bounds
 
     if population == len(values):
         exact = quantile(sorted(values), share)
         return exact, exact
-    if clusters is not None:
-        raise UndefinedError(
-            f"a quantile has no bounds by {grouping.cluster}; ask for a mean, or name --rag-cluster=none"
-        )
+    if clusters is not None and len(set(clusters)) < len(values):
+        return clustered_quantile_bounds(values, share, clusters, confidence)
     return quantile_interval(values, share, 2 * confidence - 1)
 
 

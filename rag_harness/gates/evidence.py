@@ -12,14 +12,16 @@ from dataclasses import dataclass, field, replace
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
+from rag_harness.gates.alike import one_cluster_said, what_is_alike
 from rag_harness.gates.bounds import Clusters, Population, ValuesAndTarget, bounds_of, clusters_of, is_paired, span_of
-from rag_harness.gates.grammar import CONVERSATION, Gate, Reference
+from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import Interval, Verdict, VerdictState, equal, meets_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+_OF_THEIR_OWN = {"conversations": "in conversations", "pages": "on pages", "clusters": "in clusters"}
 _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
@@ -37,8 +39,8 @@ class GateRules:
     """How gates are judged.
 
     Unreviewed questions do not count unless ``counts_drafts``; ``review`` says how the questions of a suite are
-    reviewed. ``max_unmeasured`` is the highest share of measurable cases that may be without a value. ``cluster`` names
-    the label whose values are the clusters, e.g. ``source_page``; ``clusters`` returns the cluster of each case.
+    reviewed. ``max_unmeasured`` is the highest share of measurable cases that may be without a value. ``clusters``
+    returns the cluster of each case; ``cluster`` is the label whose values they are, where somebody has named one.
     ``settled`` maps gates that were stopped early to their state and the reason; cases that they did not need are not
     missing. ``chosen`` says how the cases of a partial run were chosen. ``skipped`` says which lines of a suite's
     questions could not be used and were left out; empty if none were.
@@ -69,11 +71,12 @@ def weighed(point: Verdict, found: ValuesAndTarget, rules: GateRules, unit: str)
     try:
         low, high, how = bounds_of(point.gate, found, rules, unit, point.gate.confidence / 100)
     except UndefinedError as why:
-        return _with_reason(replace(point, state="failed" if found.lost else "inconclusive"), str(why))
+        alike = clusters_of(point.gate.suite, found.values, rules) or ()
+        said = one_cluster_said(alike, rules.cluster) or str(why)
+        return _with_reason(replace(point, state="failed" if found.lost else "inconclusive"), said)
     bounds = (low, high)
     state = decided(bounds, point.gate.op, found.target)
-    clusters = clusters_of(point.gate.suite, found.values, rules)
-    cases = _cases(point.gate, rules, found.population, len(set(clusters)) if clusters else 0)
+    cases = _cases(point.gate, rules, found.population)
     more = _more(point.gate, found, unit, rules) if state == "inconclusive" else ""
     by = f", {how}" if how else ""
     said = f"{bound_said(bounds, point.gate, found.target, unit, state)} for {cases}{by}{more}"
@@ -98,12 +101,8 @@ def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: s
     return _with_reason(replace(point, state="failed" if lost else state, bounds=bounds), said)
 
 
-def _cases(gate: Gate, rules: GateRules, population: int, clusters: int) -> str:
-    if rules.population == "finite":
-        return f"these {population} {gate.counts}"
-    # Verdict.numbers says how many conversations stand behind the cases.
-    by = f", of {clusters} clusters by {rules.cluster}" if clusters and rules.cluster != CONVERSATION else ""
-    return f"{gate.counts} like these{by}"
+def _cases(gate: Gate, rules: GateRules, population: int) -> str:
+    return f"these {population} {gate.counts}" if rules.population == "finite" else f"{gate.counts} like these"
 
 
 def bound_said(
@@ -133,8 +132,8 @@ def _more(gate: Gate, found: ValuesAndTarget, unit: str, rules: GateRules) -> st
         return f"; {number:,} of the other {left:,} would settle it"
     if number is None:
         return "; at the threshold no number of cases would settle it"
-    what = "conversations" if rules.cluster == CONVERSATION else "clusters"
-    return f"; about {number:,} more{f', in {what} of their own,' if clusters else ''} would settle it"
+    own = f", {_OF_THEIR_OWN[what_is_alike(clusters)]} of their own," if clusters else ""
+    return f"; about {number:,} more{own} would settle it"
 
 
 def _needed(gate: Gate, found: ValuesAndTarget, unit: str, clusters: Sequence[Hashable] | None) -> int | None:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
+from rag_harness.gates.alike import alike_said
 from rag_harness.gates.bounds import ValuesAndTarget, clusters_of, interval_of
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
 from rag_harness.gates.evidence import GateRules, weighed
-from rag_harness.gates.grammar import BASELINE, CONVERSATION, Gate, Reference
+from rag_harness.gates.grammar import BASELINE, Gate, Reference
 from rag_harness.gates.remarks import declined_of, movable, reasons, remarks_on, returns, unusable
 from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.unreviewed import with_drafts
@@ -147,7 +148,7 @@ def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Wa
     remarks = remarks_on(gate, {gate.suite: scores}, ways.rules)
     if gate.calibrated:
         verdict = corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
-        return _counted(replace(verdict, conversations=_conversations(gate, found, ways.rules)), scores)
+        return _counted(replace(verdict, alike=_alike(gate, found, ways.rules)), scores)
     evidence = ValuesAndTarget(found, threshold, _population(gate, scores, len(values)), remarks[0])
     return _counted(_weighed(gate, values, threshold, evidence, remarks, ways), scores)
 
@@ -204,14 +205,14 @@ def _weighed(
     state: VerdictState = "passed" if meets_threshold(value, gate.op, threshold) and not lost else "failed"
     interval = interval_of(gate, found, ways.rules, ways.unit)
     point = Verdict(gate, state, value, threshold, len(values), interval, reason)
-    point = replace(point, conversations=_conversations(gate, found.values, ways.rules))
+    point = replace(point, alike=_alike(gate, found.values, ways.rules))
     return weighed(point, found, ways.rules, ways.unit)
 
 
-def _conversations(gate: Gate, values: Mapping[str, float], rules: GateRules) -> int:
-    """Return how many conversations the cases are turns of; 0 where turns do not count as such."""
-    clusters = clusters_of(gate.suite, values, rules) if rules.cluster == CONVERSATION else None
-    return len(set(clusters)) if clusters else 0
+def _alike(gate: Gate, values: Mapping[str, float], rules: GateRules) -> str:
+    """Say on how many pages, or in how many conversations, the cases are; empty where each stands alone."""
+    clusters = clusters_of(gate.suite, values, rules)
+    return alike_said(clusters, rules.cluster) if clusters else ""
 
 
 def _aggregate(gate: Gate, values: Sequence[float]) -> float:

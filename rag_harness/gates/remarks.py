@@ -12,7 +12,7 @@ from rag_harness.gates.scores import SuiteScores
 
 NO_VALUE = "no value"
 """The reason of a measure that returns no value and says nothing."""
-DECLINED = ("an abstention, which claims nothing", "a right abstention", "contradicts nothing")
+OF_DECLINED = ("an abstention, which claims nothing", "a right abstention", "contradicts nothing")
 """How the reasons end that lie in an answer which declines."""
 _ALWAYS_MOVES = ("ms", "usd")
 """Units of measures that differ from run to run, whatever a row says."""
@@ -53,7 +53,7 @@ def _said(gate: Gate, n: int, total: int, reason: str) -> str:
 
 def declined_of(left_out: Mapping[str, int]) -> int:
     """Count the answers that gave nothing to measure because they say that they do not know."""
-    return sum(n for why, n in left_out.items() if why.endswith(DECLINED))
+    return sum(n for why, n in left_out.items() if why.endswith(OF_DECLINED))
 
 
 def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: GateRules) -> tuple[bool, str]:
@@ -79,7 +79,7 @@ def _without_measure(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:
     for scores in sides.values():
         counts.update(scores.left_out(gate.measure, dict(gate.slice)))
     total = sum(scores.selected_of(dict(gate.slice)) for scores in sides.values())
-    return [_said(gate, n, total, why) for why, n in counts.most_common() if not why.endswith(DECLINED)]
+    return [_said(gate, n, total, why) for why, n in counts.most_common() if not why.endswith(OF_DECLINED)]
 
 
 def movable(gate: Gate, mine: SuiteScores, theirs: SuiteScores, cases: Sequence[str], unit: str) -> str:

@@ -27,12 +27,11 @@ class Verdict:
     holds with the gate's confidence, and in a comparison they bound the mean difference per case. ``lacking`` says
     that the gate failed only for missing values. ``family`` is the number of gates that were judged together, whose
     bounds all hold at once; 0 for a gate by itself. ``unreviewed`` counts cases that were not judged because nobody
-    has reviewed them; where there are no others, ``value`` is theirs. ``conversations`` is the number of conversations
-    that the ``n`` cases are turns of, where they count as such; a gate over whole conversations has it as ``n``.
-    ``of`` counts the cases whose question allows the measure, where some answers gave nothing to measure; ``declined``
-    of them say that they do not know. A
-    ``stale`` gate fails, because its answers are too old. A gate that is known to fail is ``xfailed`` where it fails,
-    which is no failure. It is ``xpassed`` where it passes, which is a failure: the mark is to be removed.
+    has reviewed them; where there are no others, ``value`` is theirs. ``alike`` says on how many pages, or in
+    how many conversations, the ``n`` cases are, where these are the clusters of their bounds. ``of`` counts the cases
+    whose question allows the measure, where some answers gave nothing to measure; ``declined`` of them say that they do
+    not know. A ``stale`` gate fails, because its answers are too old. A gate that is known to fail is ``xfailed`` where
+    it fails, which is no failure. It is ``xpassed`` where it passes, which is a failure: the mark is to be removed.
     """
 
     gate: Gate
@@ -47,7 +46,7 @@ class Verdict:
     lacking: bool = False
     unreviewed: int = 0
     family: int = 0
-    conversations: int = 0
+    alike: str = ""
     of: int = 0
     declined: int = 0
 
@@ -106,12 +105,11 @@ class Verdict:
 
     @property
     def counted(self) -> str:
-        """How many cases have a value: ``n=142 in 30 conversations``."""
+        """How many cases have a value, and of how many clusters: ``n=142 on 30 pages``."""
         if self.gate.turns is not None:
             return f"n={self.n} conversation{'s' * (self.n != 1)}"
-        found = self.conversations
         number = f"n={self.n} of {self.of}" if self.of > self.n else f"n={self.n}"
-        number += f" in {found} conversation{'s' * (found != 1)}" if found else ""
+        number += f" {self.alike}" if self.alike else ""
         return f"{number}, {self.declined} declined" if self.declined else number
 
 

@@ -107,7 +107,7 @@ def _rules(table: SuiteTable, settings: Settings) -> GateRules:
     return GateRules(
         max_unmeasured=settings.max_unmeasured,
         population=settings.population,
-        cluster=table.cluster_key,
+        cluster=settings.cluster,
         clusters=lambda _: table.cluster_by_case,
         counts_drafts=settings.gate_unreviewed,
     )

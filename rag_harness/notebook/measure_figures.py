@@ -25,6 +25,8 @@ class MeasureFigure:
         n: questions with a value.
         unmeasured: questions without a value that could have had one: a judge failed, say.
         unit: of the values.
+        of: questions that allow the measure, where some answers gave nothing to measure; 0 elsewhere.
+        alike: on how many pages or in how many conversations the n questions are; empty where each stands alone.
         why_not: why no question has a value, most of them; empty where some has.
     """
 
@@ -35,6 +37,8 @@ class MeasureFigure:
     unmeasured: int
     unit: str
     why_not: str = ""
+    of: int = 0
+    alike: str = ""
 
     @property
     def cells(self) -> tuple[str, str, str]:
@@ -44,7 +48,8 @@ class MeasureFigure:
         has_both = self.low is not None and self.high is not None
         between = bounds(self.low, self.high, self.unit) if has_both else "-"  # type: ignore[arg-type]
         lacking = f" ({self.unmeasured} unmeasured)" if self.unmeasured else ""
-        return value_said(self.mean, self.unit), between, f"{self.n}{lacking}"
+        number = f"{self.n} of {self.of}" if self.of else f"{self.n}"
+        return value_said(self.mean, self.unit), between, f"{number}{self.alike}{lacking}"
 
 
 def figures_by_measure(table: SuiteTable, named: Sequence[str]) -> Mapping[str, MeasureFigure]:
@@ -62,4 +67,7 @@ def _figure(table: SuiteTable, name: str) -> MeasureFigure:
         why = table.absent(name, {}).most_common(1)
         return MeasureFigure(None, None, None, 0, unmeasured, unit, why[0][0] if why else "")
     low, high = table.interval(name) or (None, None)
-    return MeasureFigure(table.aggregate([name])[name], low, high, len(values), unmeasured, unit)
+    left_out = table.left_out(name, {}).total()
+    of = len(values) + unmeasured + left_out if left_out else 0
+    alike = table.alike_said(table.values(name, {}))
+    return MeasureFigure(table.aggregate([name])[name], low, high, len(values), unmeasured, unit, of=of, alike=alike)

@@ -10,12 +10,12 @@ from rag_harness.page.content import Cell
 from rag_harness.report.direction import better_of
 from rag_harness.report.suite_table import SliceLabels, SuiteTable
 from rag_harness.report.summary import SHORT_MEASURE_NAMES
-from rag_harness.stats import quantile, quantile_interval
+from rag_harness.stats import quantile
+from rag_harness.stats.quantiles_alike import quantile_interval_of
 
 NONE = "–"
 """Text for a missing value."""
 _LOPSIDED = 0.1
-NO_QUANTILE = "no interval, for cases are alike"
 
 
 def interval_said(low: float | None, high: float | None, unit: str = "share", signed: bool = False) -> str:
@@ -56,19 +56,16 @@ def mean_cell(table: SuiteTable, measure: str, is_best: bool = False, where: Sli
 
 
 def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:
-    """Return a quantile with its 95 % interval. An end is open where there are too few cases.
-
-    Where cases are alike, turns of one conversation for example, a quantile has no interval.
-    """
-    values = sorted(table.values(measure, {}).values()) if measure in table.columns else []
-    if not values:
+    """Return a quantile with its 95 % interval. An end is open where there are too few cases."""
+    found = table.values(measure, {}) if measure in table.columns else {}
+    if not found:
         return no_value(table, measure)
-    unit = table.columns[measure].measure.unit
-    said = value_said(quantile(values, share), unit)
-    if table.clusters is not None:
-        return Cell(said, hint=f"n = {len(values)}; {NO_QUANTILE}")
-    between = interval_said(*quantile_interval(values, share), unit)
-    return Cell(f"{said} {between}", hint=f"n = {len(values)}; 95 % interval")
+    values, unit = [*found.values()], table.columns[measure].measure.unit
+    said, counted = value_said(quantile(sorted(values), share), unit), f"n = {len(values)}{table.alike_said(found)}"
+    between = quantile_interval_of(values, share, table.clusters_of(found))
+    if between is None:
+        return Cell(said, hint=f"{counted}, so it has no interval")
+    return Cell(f"{said} {interval_said(between.low, between.high, unit)}", hint=f"{counted}; 95 % interval")
 
 
 def no_value(table: SuiteTable, measure: str) -> Cell:

@@ -52,7 +52,7 @@ def rules_of(session: RagSession, findings: RunFindings) -> GateRules:
     return GateRules(
         max_unmeasured=settings.max_unmeasured,
         population=settings.population,
-        cluster=next((table.cluster_key for table in findings.tables.values() if table.cluster_key), ""),
+        cluster=settings.cluster,
         clusters=_clusters(findings),
         counts_drafts=settings.gate_unreviewed,
         review=how_reviewed(session),

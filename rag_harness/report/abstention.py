@@ -111,7 +111,7 @@ def _abstention(
         for case in confidence
         if case not in answerable or case in values
     }
-    return _of(name, measure, confidence, wrong, table.clusters is not None) if wrong else None
+    return _of(name, measure, confidence, wrong, table.are_named_alike) if wrong else None
 
 
 def _answered(table: SuiteTable) -> dict[str, float]:

@@ -13,9 +13,7 @@ from rag_harness.errors import DataError, unknown
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.json_text import read_json
 from rag_harness.files.sources import json_digest
-from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.measures import is_judged
-from rag_harness.report.clusters import cluster_key
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import RunManifest, differ
 from rag_harness.results.panel_names import panel_label
@@ -117,8 +115,8 @@ class SavedRun(_Saved):
     code: dict[str, list[str]] = {}
     pages: dict[str, str] = {}
     asked: list[str] = []
-    clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
-    """Clusters of the cases by suite. A run's folder has those that the run was told of, a saved file conversations."""
+    clusters: dict[str, dict[str, str]] = {}
+    """Cluster of each case, by suite; suites whose cases stand alone are not there."""
 
     def judged_otherwise(self, other: SavedRun, suite: str, measure: str) -> str:
         """Return how the judges of a measure differ in ``other``. Scores of two judges are not comparable."""
@@ -170,7 +168,7 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         },
         pages={name: record.pages for name, record in manifest.suites.items() if name in suites and record.pages},
         asked=[name for name, record in manifest.suites.items() if name in suites and record.made_of],
-        clusters={name: tables[name].cluster_by_case or {} for name in suites if tables[name].clusters is not None},
+        clusters={name: tables[name].cluster_by_case or {} for name in suites if tables[name].alike is not None},
     )
 
 
@@ -196,7 +194,7 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
 def save(file: Path, run: SavedRun) -> None:
     """Write the run atomically: a reader sees the old file or the whole new one. It has a digest of all else in it."""
     content = run.model_dump(mode="json")
-    for rare in ("panels", "demands", "asked"):
+    for rare in ("panels", "demands", "asked", "clusters"):
         if not content[rare]:
             del content[rare]
     content["depths"] = {name: suite["depth"] for name, suite in content["suites"].items() if suite["depth"]}
@@ -255,25 +253,12 @@ def load_saved_run(file: Path) -> SavedRun:
         content = read_json(file.read_text(encoding="utf-8-sig"))
         depths = content.get("depths", {})
         suites = {name: {"cases": cases, "depth": depths.get(name)} for name, cases in content["suites"].items()}
-        run = SavedRun.model_validate({**content, "suites": suites})
-        return run.model_copy(update={"clusters": _conversations(run)})
+        return SavedRun.model_validate({**content, "suites": suites})
     except ValidationError as error:
         problem = first_problem(error)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise DataError(f"{file} is no saved run: {problem}. Save it again with --rag-save {file.stem}.")
-
-
-def _conversations(run: SavedRun) -> dict[str, Mapping[str, str]]:
-    """Return the clusters of the suites whose cases are turns of conversations, by case."""
-    labels = {
-        name: {case_id: case.slices for case_id, case in suite.cases.items()} for name, suite in run.suites.items()
-    }
-    return {
-        name: {case_id: each.get(CONVERSATION) or f"\0{case_id}" for case_id, each in of_suite.items()}
-        for name, of_suite in labels.items()
-        if cluster_key("", of_suite.values())
-    }
 
 
 def _json(value: Any, depth: int, indent: str = " ") -> str:

@@ -137,7 +137,7 @@ def noises(output: Path, manifest: RunManifest, tables: Mapping[str, SuiteTable]
         return []
     names = [name for name in sorted(tables) if name != GOLDEN]
     found = [_noise(output, name, manifest, tables[name], settings) for name in names]
-    return [replace(each, are_alike=tables[each.experiment].clusters is not None) for each in found]
+    return [replace(each, are_alike=tables[each.experiment].alike is not None) for each in found]
 
 
 def _noise(output: Path, name: str, manifest: RunManifest, first: SuiteTable, settings: Settings) -> Noise:

@@ -99,10 +99,10 @@ class ConversationScores:
     @cached_property
     def cluster_by_case(self) -> Mapping[str, str] | None:
         """The cluster of each conversation whose turns are of one; None where conversations are the clusters."""
-        clusters = self._first.clusters
-        if clusters is None or self._first.cluster_key == CONVERSATION:
+        alike = self._first.alike
+        if alike is None or alike.key == CONVERSATION:
             return None
-        found = {name: {clusters[place] for place in places} for name, places in self._members({}).items()}
+        found = {name: {alike.of[place] for place in places} for name, places in self._members({}).items()}
         return {name: next(iter(of)) if len(of) == 1 else "" for name, of in found.items()}
 
     @cached_property
@@ -194,5 +194,5 @@ def rules_over_conversations(rules: GateRules, suites: Mapping[str, Conversation
     """Return the rules of a gate over whole conversations: these are alike only where a cluster holds several."""
     is_clustered = any(each.cluster_by_case is not None for each in suites.values())
     if not is_clustered:
-        return replace(rules, cluster="", clusters=None)
+        return replace(rules, clusters=None)
     return replace(rules, clusters=lambda suite: suites[suite].cluster_by_case)

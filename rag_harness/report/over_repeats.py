@@ -54,7 +54,7 @@ def _counted(first: SuiteTable, measure: str, promise: Promise) -> SuiteTable:
     column = _column([table.columns[measure] for table in tables], promise, ended)
     states = np.where(lost, CaseState.LOST, first.states).astype(np.uint8)
     found = SuiteTable(first.ids, first.labels, states, {measure: column}, totals)
-    found.clusters, found.ended = first.clusters, first.ended
+    found.alike, found.ended = first.alike, first.ended
     return found
 
 

@@ -7,7 +7,7 @@ measures do not weaken the study's tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isfinite
@@ -182,8 +182,15 @@ def compared(
         return replace(cell, reason=reason)
     a, b = _values(tables, cell)
     unit = tables[cell.first].columns[cell.measure].measure.unit
-    span, clusters = span_of(list(differences(a, b).values()), unit, is_difference=True), _clusters(tables, cell, a)
+    span, clusters = (
+        span_of(list(differences(a, b).values()), unit, is_difference=True),
+        tables[cell.first].clusters_of(a),
+    )
     found = paired([*a.values()], [*b.values()], span=span, clusters=clusters, resamples=resamples)
+    if clusters is not None and cell.family == "study":
+        # The study's tests are by question, as its plan says; the interval beside them is by cluster.
+        alone = paired([*a.values()], [*b.values()], span=span, resamples=resamples)
+        found = found._replace(p_t=alone.p_t, p_permutation=alone.p_permutation)
     return replace(cell, found=found, reason=f"{cell.pair}: {found.reason}" if found.reason else "")
 
 
@@ -211,24 +218,11 @@ def _values(tables: Mapping[str, SuiteTable], cell: PairDifference) -> tuple[Map
     return in_both(a, b)
 
 
-def _clusters(tables: Mapping[str, SuiteTable], cell: PairDifference, cases: Iterable[str]) -> list[str] | None:
-    """Return the cluster of each case. A case without one is a cluster by itself."""
-    known = tables[cell.first].cluster_by_case
-    return None if known is None else [known[case] for case in cases]
-
-
 def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[PairDifference]) -> Iterator[PairDifference]:
     for cell in cells:
         if cell.measure in RISKS and cell.found:
             a, b = _values(tables, cell)
-            is_clustered = _clusters(tables, cell, a) is not None
-            yield _untailed(cell) if is_clustered else _tail(cell, [*a.values()], [*b.values()])
-
-
-def _untailed(cell: PairDifference) -> PairDifference:
-    """Return the comparison of a quantile without a result: a quantile has no interval by cluster."""
-    reason = f"{cell.pair}: a quantile has no interval where cases are alike"
-    return replace(cell, quantile=TAIL, p_t=None, p_permutation=None, found=None, reason=reason)
+            yield _tail(cell, [*a.values()], [*b.values()], tables[cell.first].clusters_of(a))
 
 
 def _resamples(n: int) -> int:
@@ -236,10 +230,13 @@ def _resamples(n: int) -> int:
     return max(500, min(2000, 2_000_000 // n))
 
 
-def _tail(cell: PairDifference, a: Sequence[float], b: Sequence[float]) -> PairDifference:
+def _tail(
+    cell: PairDifference, a: Sequence[float], b: Sequence[float], clusters: Sequence[str] | None
+) -> PairDifference:
     tail = replace(cell, quantile=TAIL, p_t=None, p_permutation=None)
     try:
-        difference, interval = quantile_difference(a, b, TAIL, resamples=_resamples(len(a)))
+        difference, interval = quantile_difference(a, b, TAIL, clusters=clusters, resamples=_resamples(len(a)))
     except UndefinedError as why:
         return replace(tail, found=None, reason=f"{cell.pair}: {why}")
-    return replace(tail, found=Paired(len(a), difference, interval), reason="")
+    of = len(set(clusters)) if clusters else 0
+    return replace(tail, found=Paired(len(a), difference, interval, clusters=of), reason="")

@@ -60,7 +60,7 @@ def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str]
     lines = [
         "gates @95%, passed in 80 % of runs; detects: the smallest difference that n cases show;",
         f"for {difference:g}: cases that such a difference needs. e3: above a threshold; e3 - e2: e3 > e2, same cases",
-        *(["n: cases, in so many conversations or other clusters"] if any(each.clusters for each in found) else []),
+        *(["n: cases, on so many pages or in so many other clusters"] if any(each.clusters for each in found) else []),
         *table([head, *(each.cells() for each in found)]),
         *reasons,
     ]

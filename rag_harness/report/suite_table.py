@@ -13,10 +13,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.gates.alike import STANDS_ALONE, alike_said, one_cluster_said
 from rag_harness.gates.bounds import interval_of_mean
 from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
+from rag_harness.report.clusters import Clusters
 from rag_harness.report.panel_values import PanelValues
 from rag_harness.report.totals import Totals
 from rag_harness.stats.by_case import CaseValues
@@ -83,8 +85,7 @@ class SuiteTable:
             was not judged on the measures that define them.
         said_again: values of repeated judgements, by measure and case.
         panels: what each judge of a panel has said, by measure; empty where one judge has judged.
-        cluster_key: the label whose values are the clusters; empty without clusters.
-        clusters: cluster of each case, in their order, where the run was told of clusters; "" for a case without one.
+        alike: the clusters of the cases; None where each stands alone.
         ended: which cases are turns that a simulated user never came to; they count nowhere. None without such cases.
         if_retrieves: columns of an experiment that says nothing of retrieval, and none of whose answers came with a
             context: the values that they have if it retrieves all the same.
@@ -109,8 +110,7 @@ class SuiteTable:
         self.categories: Sequence[str] | None = None
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
         self.panels: Mapping[str, PanelValues] = {}
-        self.clusters: Sequence[str] | None = None
-        self.cluster_key = ""
+        self.alike: Clusters | None = None
         self.ended: _Mask | None = None
         self.if_retrieves: Mapping[str, Column] = {}
         self.later: Callable[[], Sequence[SuiteTable]] = tuple
@@ -203,24 +203,37 @@ class SuiteTable:
         """
         key = measure, frozenset((where or {}).items())
         if key not in self._intervals:
-            found, known = self.values(measure, where or {}), self.cluster_by_case
-            alike = None if known is None else [known[case] for case in found]
-            self._intervals[key] = interval_of_mean([*found.values()], self.columns[measure].measure.unit, alike)
+            found, unit = self.values(measure, where or {}), self.columns[measure].measure.unit
+            self._intervals[key] = interval_of_mean([*found.values()], unit, self.clusters_of(found))
         return self._intervals[key]
 
     @cached_property
     def cluster_by_case(self) -> Mapping[str, str] | None:
         """The cluster of each case by its id; the id itself for a case without one. None without clusters."""
-        if self.clusters is None:
+        if self.alike is None:
             return None
-        return {case: cluster or f"\0{case}" for case, cluster in zip(self.ids, self.clusters, strict=True)}
+        return {case: cluster or f"{STANDS_ALONE}{case}" for case, cluster in zip(self.ids, self.alike.of, strict=True)}
+
+    @property
+    def are_named_alike(self) -> bool:
+        """Whether cases are alike because somebody has said so, or because they are turns of conversations."""
+        return self.alike is not None and (self.alike.is_named or self.alike.key == CONVERSATION)
+
+    def clusters_of(self, cases: Iterable[str]) -> list[str] | None:
+        """Return the cluster of each of these cases; None where each stands alone."""
+        known = self.cluster_by_case
+        return None if known is None else [known[case] for case in cases]
 
     def alike_said(self, cases: Iterable[str]) -> str:
-        """Say in how many conversations these cases are: `` in 30 conversations``; empty where they are in none."""
-        if self.cluster_key != CONVERSATION or (known := self.cluster_by_case) is None:
-            return ""
-        count = len({known[case] for case in cases})
-        return f" in {count} conversation{'s' * (count != 1)}"
+        """Say on how many pages, or in how many conversations, these cases are; empty where each stands alone."""
+        found = self.clusters_of(cases)
+        said = alike_said(found, self.alike.key) if found and self.alike is not None else ""
+        return f" {said}" if said else ""
+
+    def no_interval_said(self, measure: str) -> str:
+        """Say why the mean of a measure has no interval."""
+        found = self.clusters_of(self.values(measure, {})) or ()
+        return one_cluster_said(found, self.alike.key if self.alike else "") or "too few questions have a value"
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates for each value of a slice key, sorted, over the selected cases."""

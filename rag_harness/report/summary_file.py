@@ -49,7 +49,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "unit": verdict.unit,
         "reason": verdict.reason,
         **({"counts": verdict.gate.counts} if verdict.gate.turns else {}),
-        **({"conversations": verdict.conversations} if verdict.conversations else {}),
+        **({"alike": verdict.alike} if verdict.alike else {}),
         **({"of": verdict.of, "declined": verdict.declined} if verdict.of else {}),
         **({"unreviewed": verdict.unreviewed} if verdict.unreviewed else {}),
         **({"family": verdict.family} if verdict.family else {}),

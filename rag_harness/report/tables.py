@@ -15,7 +15,7 @@ from rag_harness.measures.measure import is_of_conversation
 from rag_harness.report.blocks.block import Mask, RowBlock
 from rag_harness.report.blocks.blocks_of_file import read_blocks, read_score_blocks
 from rag_harness.report.blocks.segments import SEGMENT
-from rag_harness.report.clusters import cluster_key, clusters_in
+from rag_harness.report.clusters import clusters_in
 from rag_harness.report.columns import TAKEN_OUT, Growing
 from rag_harness.report.judged import JudgedColumns
 from rag_harness.report.suite_table import CaseState, Column, SuiteTable
@@ -61,9 +61,8 @@ def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None
         for name, table in tables.items():
             table.later = cache(partial(_later, output, name, manifest.suites[name], table))
         for name, table in tables.items():
-            of_suite = cases[manifest.suites[name].cases]
-            if key := cluster_key(str(manifest.settings.get("cluster") or ""), of_suite.labels):
-                table.clusters, table.cluster_key = clusters_in(of_suite, key), key
+            named = str(manifest.settings.get("cluster") or "")
+            table.alike = clusters_in(cases[manifest.suites[name].cases], named)
         return tables
     finally:
         for file in cases.values():

@@ -12,6 +12,7 @@ from rag_harness.stats.bounded import ValueRange
 from rag_harness.stats.clusters import cluster_sums, standard_error
 from rag_harness.stats.difference_bounds import difference_interval
 from rag_harness.stats.distributions import t_outside
+from rag_harness.stats.estimate import estimate
 from rag_harness.stats.inputs import (
     Floats,
     UndefinedError,
@@ -112,11 +113,19 @@ def _interval(
 
 
 def quantile_difference(
-    a: Values, b: Values, share: float, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+    a: Values,
+    b: Values,
+    share: float,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
 ) -> tuple[float, Interval]:
     """Return the quantile of a minus that of b (nearest rank), with the percentile bootstrap over cases (Efron 1979).
 
-    Cases are drawn with both their values. There is no p-value: a t-test is about means.
+    Cases are drawn with both their values, and those of one cluster together. There is no p-value: a t-test is about
+    means.
 
     Raises:
         ValueError: there are no pairs, or a value is NaN or infinite.
@@ -131,10 +140,33 @@ def quantile_difference(
         raise UndefinedError(f"the {share:.0%} quantile of {len(first)} cases is their largest value")
     if _is_flat(first - second, max(np.abs(first).max(), np.abs(second).max())):
         raise UndefinedError(ALL_EQUAL)
+    if clusters is not None:
+        return _drawn_together(first, second, share, clusters, confidence, positive(resamples), seed)
     drawn = _all_drawn(first, second, place, positive(resamples), np.random.default_rng(seed))
     tail = (1 - checked_confidence(confidence)) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return float(np.sort(first)[place] - np.sort(second)[place]), Interval(float(low), float(high))
+
+
+def _drawn_together(
+    first: Floats,
+    second: Floats,
+    share: float,
+    clusters: Sequence[Hashable],
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> tuple[float, Interval]:
+    def difference(one: Floats, other: Floats) -> float:
+        at = max(ceil(round(share * len(one), 9)), 1) - 1
+        return float(np.partition(one, at)[at] - np.partition(other, at)[at])
+
+    found = estimate(
+        difference, first, second, clusters=clusters, confidence=confidence, resamples=resamples, seed=seed
+    )
+    if found.value is None or found.interval is None:
+        raise UndefinedError(found.reason)
+    return found.value, found.interval
 
 
 def _all_drawn(first: Floats, second: Floats, place: int, resamples: int, rng: np.random.Generator) -> Floats:

@@ -76,7 +76,9 @@ def write_run(
     for name in names:
         (output / f"{name}.jsonl").write_text("".join(row.line() for row in rows if row.experiment == name))
     write_scores(output, scores)
+    # Rows that tests make are about one page, unless they say otherwise; turns are of several conversations.
     settings = {"k": 10, "retriever": "dense", "profile": "mock", "mode": "auto"}
+    settings |= {} if any(each.case.query.place for each in kept_cases) else {"cluster": "none"}
     write_manifest(output, RunManifest(date="2026-01-01T00:00:00+00:00", settings=settings, suites=suites))
 
 

@@ -225,11 +225,15 @@ def test_cases_that_are_alike_are_said_to_be() -> None:
     alone = weigh("e3: recall@5 >= 0.62 @95%", e3=of(*ordered))
     alike = weigh("e3: recall@5 >= 0.62 @95%", rules, e3=of(*ordered))
     assert (alone.state, alike.state) == ("passed", "inconclusive")
-    assert "for cases like these, of 10 clusters by source_page; about" in alike.reason
+    assert "for cases like these; about" in alike.reason
     assert "more, in clusters of their own, would settle it" in alike.reason
+    assert alike.counted == "n=100 in 10 clusters by source_page"
     one = GateRules(cluster="topic", clusters=lambda _: dict.fromkeys((f"q{n}" for n in range(100)), "same"))
     found = weigh("e3: recall@5 >= 0.1 @95%", one, e3=of(*ordered))
-    assert (found.state, found.reason) == ("inconclusive", "all cases are of one cluster, which bounds nothing")
+    assert (found.state, found.reason) == (
+        "inconclusive",
+        "all are in 1 cluster by topic, which bounds nothing: --rag-cluster=none counts each by itself",
+    )
 
 
 def test_a_quantile_has_the_bounds_of_its_order() -> None:
@@ -241,8 +245,13 @@ def test_a_quantile_has_the_bounds_of_its_order() -> None:
     assert weigh("e3: p95(total_ms) <= 80 @95%", e3=of(*times)).state == "failed"
     few = weigh("e3: p95(total_ms) <= 900 @95%", e3=of(*times[:20]))
     assert few.reason == "17 ms to … for cases like these; about 39 more would settle it"
-    alike = GateRules(cluster="topic", clusters=lambda _: {})
-    assert "a quantile has no bounds by topic" in weigh("e3: p95(total_ms) <= 900 @95%", alike, e3=of(*times)).reason
+    alone = GateRules(cluster="topic", clusters=lambda _: {})
+    assert weigh("e3: p95(total_ms) <= 99.5 @95%", alone, e3=of(*times)).bounds == found.bounds
+    alike = GateRules(clusters=lambda _: {f"q{n}": f"page {n // 10}" for n in range(100)})
+    by_page = weigh("e3: p95(total_ms) <= 99.5 @95%", alike, e3=of(*times))
+    assert by_page.bounds
+    assert by_page.bounds[1] - by_page.bounds[0] > 10, "the values of a page are neighbours: it is one case"
+    assert "n=100 on 10 pages" in by_page.line()
     finite = GateRules(population="finite")
     assert weigh("e3: p95(total_ms) <= 95 @95%", finite, e3=of(*times)).bounds == (95, 95)
 

@@ -8,7 +8,7 @@ from random import Random
 
 from rag_harness.errors import DataError
 from rag_harness.gates.grammar import CONVERSATION
-from rag_harness.report.clusters import SOURCE_PAGE, check_cluster, cluster_key, cluster_of
+from rag_harness.report.clusters import NO_CLUSTERS, SOURCE_PAGE, check_cluster, clusters_of_cases
 from rag_harness.types import Case
 
 FEWEST_GROUPS = 4
@@ -54,12 +54,13 @@ def split(cases: Sequence[Case], share: float, seed: int, named: str = "") -> Sp
         DataError: there are too few groups.
         SettingsError: no question has what is ``named``.
     """
-    key = cluster_key(named, (case.labels for case in cases)) or ("" if named else SOURCE_PAGE)
-    if named and key:
-        check_cluster("the race", ((case, case.labels) for case in cases), key)
+    labelled = [(case, case.labels) for case in cases]
+    if named not in ("", NO_CLUSTERS):
+        check_cluster("the race", labelled, named)
+    alike = clusters_of_cases(labelled, named)
+    key = alike.key if alike else ""
     groups: dict[str, list[Case]] = {}
-    for case in cases:
-        name = cluster_of(case, case.labels, key) if key else ""
+    for case, name in zip(cases, alike.of if alike else [""] * len(cases), strict=True):
         groups.setdefault(name or f"\0{case.query.query_id}", []).append(case)
     shuffled = sorted(groups)
     Random(f"split {seed}").shuffle(shuffled)

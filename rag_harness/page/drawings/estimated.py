@@ -34,9 +34,9 @@ def right_declines(table: SuiteTable) -> Mapping[str, float]:
 
 def right_declines_estimate(table: SuiteTable) -> Estimate | None:
     """Return their share with its 95 % interval."""
-    values, known = right_declines(table), table.cluster_by_case
-    clusters = None if known is None else [known[case] for case in values]
-    return _estimate(values, interval_of_mean([*values.values()], "share", clusters) if len(values) > 1 else None)
+    values = right_declines(table)
+    alike = table.clusters_of(values)
+    return _estimate(values, interval_of_mean([*values.values()], "share", alike) if len(values) > 1 else None)
 
 
 def _estimate(values: Mapping[str, float], interval: tuple[float, float] | None) -> Estimate | None:

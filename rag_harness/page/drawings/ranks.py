@@ -48,8 +48,7 @@ def _ranks(table: SuiteTable) -> list[int]:
 
 def _alike(table: SuiteTable) -> Sequence[str] | None:
     """Return the cluster of each case that has a rank; None without clusters."""
-    known = table.cluster_by_case
-    return None if known is None else [known[case] for case in table.values(_MEASURE, {})]
+    return table.clusters_of(table.values(_MEASURE, {}))
 
 
 def _share(firsts: Sequence[int], k: int, alike: Sequence[str] | None) -> Estimate:

@@ -50,7 +50,7 @@ def reliability(run: Run) -> Figure | None:
         reference=((0.0, 0.0), (1.0, 1.0)),
         reference_label="as stated",
     )
-    alike = {name: run.experiments[name].clusters is not None for name in found}
+    alike = {name: run.experiments[name].are_named_alike for name in found}
     rows = [_row(name, alike[name], *each) for name, bins in found.items() for each in bins]
     head = ("experiment", "stated", "mean stated", "right", "95 % interval", "answers")
     return _figure(run, chart, Table("figure-reliability", head, rows), [*found])

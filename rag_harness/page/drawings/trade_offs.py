@@ -11,7 +11,8 @@ from rag_harness.page.drawings.experiments import colours_of
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import SHORT_MEASURE_NAMES
-from rag_harness.stats import quantile, quantile_interval
+from rag_harness.stats import quantile
+from rag_harness.stats.quantiles_alike import quantile_interval_of
 
 _FRONT = "The stepped line joins the experiments that no other beats on both. Bars are 95 % intervals."
 
@@ -55,13 +56,13 @@ def _figure(run: Run, taken: dict[str, Estimate], ident: str, title: str, label:
 
 def _time(table: SuiteTable) -> Estimate | None:
     times = table.totals.times["total"]
-    found = np.sort(times[~np.isnan(times)]).tolist()
+    there = np.flatnonzero(~np.isnan(times))
+    found = times[there].tolist()
     if not found:
         return None
-    if table.clusters is not None:
-        return Estimate(quantile(found, 0.5))  # a quantile has no interval where cases are alike
-    low, high = quantile_interval(found, 0.5)
-    return Estimate(quantile(found, 0.5), *(end if np.isfinite(end) else None for end in (low, high)))
+    middle = quantile(sorted(found), 0.5)
+    between = quantile_interval_of(found, 0.5, table.clusters_of([table.ids[int(place)] for place in there]))
+    return Estimate(middle, *(end if np.isfinite(end) else None for end in between or ()))
 
 
 def _cost(table: SuiteTable) -> Estimate | None:

@@ -136,8 +136,7 @@ def _more(standing: SliceStanding, cell: PairDifference | None, tables: Mapping[
     a, b = in_both(first, second)
     sign = 1 if cell.found.difference > 0 else -1
     gaps = [sign * gap for gap in differences(a, b).values()]
-    known = tables[cell.first].cluster_by_case
-    clusters = None if known is None else [known[case] for case in a]
+    clusters = tables[cell.first].clusters_of(a)
     try:
         reach = BoundReach(gaps, span_of(gaps, standing.unit, True), is_difference=True, clusters=clusters)
         needed = reach.cases(abs(cell.found.difference))

@@ -21,7 +21,7 @@ class LookedUp:
         lost: number of questions without a row.
         k: the cutoff.
         mean: mean of ``recall@k``, a share; None where no question has a value.
-        interval: its 95 % interval; None where there are too few questions.
+        interval: its 95 % interval; None where ``no_interval`` says why.
     """
 
     asked: int
@@ -31,6 +31,7 @@ class LookedUp:
     k: int
     mean: float | None = None
     interval: tuple[float, float] | None = None
+    no_interval: str = ""
 
     @property
     def missed(self) -> int:
@@ -76,4 +77,5 @@ def looked_up(tables: Mapping[str, SuiteTable], k: int) -> LookedUp | None:
         k=k,
         mean=table.aggregate([recall])[recall] if has_recall else None,
         interval=table.interval(recall) if has_recall else None,
+        no_interval=table.no_interval_said(recall) if has_recall else "",
     )

@@ -59,7 +59,7 @@ def _looked_up(found: LookedUp, brief: Brief) -> Iterator[Sentence]:
     yield Sentence("found", "; ".join([found_said(found), *found.broken]) + ".", tone)
     if found.mean is not None:
         mean = f"{found.measure} is {found.mean:.3f}"
-        moves = "it has no interval, because too few questions have a value"
+        moves = f"it has no interval: {found.no_interval}"
         if found.interval is not None:
             low, high = found.interval
             moves = f"with other questions like these it could lie between {low:.2f} and {high:.2f} (95 %)"
@@ -194,7 +194,9 @@ def _width(field: Field, brief: Brief) -> Iterator[Sentence]:
     table = brief.tables[field.names[0]]
     measure = next((each for each in (*RETRIEVAL, "token_f1") if table.has(each) and table.interval(each)), "")
     if not measure:
-        yield Sentence("sure", f"{short(field.names[0])} has no interval: too few questions have a value.", "unsure")
+        known = next((each for each in (*RETRIEVAL, "token_f1") if table.has(each)), "")
+        why = table.no_interval_said(known) if known else "too few questions have a value"
+        yield Sentence("sure", f"{short(field.names[0])} has no interval: {why}.", "unsure")
     else:
         low, high = table.interval(measure) or (0.0, 0.0)
         cases = table.values(measure, {})

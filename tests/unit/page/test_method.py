@@ -132,15 +132,15 @@ def test_the_commands_that_give_it_again(tmp_path: Path) -> None:
     amend(tmp_path, commit="c0ffee", settings={**settings, **more, "openai_api_key": "set", "kb_dir": "my docs"})
     assert code_in(tmp_path) == [
         "git checkout c0ffee",
-        "pytest -m 'e1 or e2 or e3' --rag-kb-dir='my docs' --rag-top-k=7 --rag-measures='faithfulness, hri' "
-        "--rag-attribute",
+        "pytest -m 'e1 or e2 or e3' --rag-kb-dir='my docs' --rag-top-k=7 --rag-cluster=none "
+        "--rag-measures='faithfulness, hri' --rag-attribute",
         "rag-harness report output -o report.html",
     ]
 
 
 def test_without_a_commit_there_is_none_to_check_out(tmp_path: Path) -> None:
     write_run(tmp_path, rows_of("e3-plain", 2, 2))
-    assert code_in(tmp_path)[0] == "pytest --rag-profile=mock"
+    assert code_in(tmp_path)[0] == "pytest --rag-profile=mock --rag-cluster=none"
     assert "The commit that the run was at is not known: its folder was no git repository." in prose_in(
         method(read(tmp_path))
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rag_harness.judges.calibration.scored_answers import in_conversations
 from rag_harness.page.figures import mean_cell, tail_cell
 from rag_harness.report.abstention import abstentions
 from rag_harness.report.baseline import load_saved_run, save, saved_run
+from rag_harness.report.clusters import Clusters
 from rag_harness.report.compared import compared_lines
 from rag_harness.report.comparison import compare
 from rag_harness.report.pairwise import PairDifference, compared, on_measure, pairwise
@@ -27,13 +29,17 @@ RNG = np.random.default_rng(1)
 LEVELS = RNG.random(12)
 
 
+def by_talk(labels: Sequence[Mapping[str, str]]) -> Clusters:
+    return Clusters("conversation", [f"conversation {each['conversation']}" for each in labels], is_named=False)
+
+
 def talks(shift: float = 0.0, **more: Any) -> SuiteTable:
     """Return 12 conversations of 5 turns, whose values are those of their conversation, nearly."""
     labels = [{"conversation": f"c{n}", "turn": str(turn)} for n in range(12) for turn in range(1, 6)]
     noise = np.random.default_rng(2).random(60) * 0.02
     values = np.clip(np.repeat(LEVELS, 5) * 0.6 + shift * np.repeat(RNG.random(12), 5) + noise, 0, 1)
     found = table(labels, token_f1=values.tolist(), **more)
-    found.clusters, found.cluster_key = [each["conversation"] for each in labels], "conversation"
+    found.alike = by_talk(labels)
     return found
 
 
@@ -64,17 +70,19 @@ def test_a_pair_is_tested_by_conversation_and_its_line_says_how_many() -> None:
     assert alone.counted == "60"
 
 
-def test_an_upper_quantile_is_not_compared_where_cases_are_alike() -> None:
+def test_an_upper_quantile_is_compared_by_drawing_conversations() -> None:
     labels = FIRST.labels
     tables = {}
     for name in ("a", "b"):
         made = table(labels, hri=RNG.random(60).tolist())
-        made.clusters, made.cluster_key = FIRST.clusters, "conversation"
+        made.alike = FIRST.alike
         tables[name] = made
     records = dict.fromkeys(tables, MANIFEST.suites["c1"])
     tail = [cell for cell in pairwise(tables, records) if cell.quantile]
-    assert [cell.found for cell in tail] == [None]
-    assert "a quantile has no interval where cases are alike" in tail[0].reason
+    (found,) = [cell.found for cell in tail]
+    assert found is not None
+    assert found.interval is not None
+    assert (found.n, found.clusters) == (60, 12)
 
 
 def test_a_saved_baseline_knows_its_conversations(tmp_path: Path) -> None:
@@ -85,7 +93,7 @@ def test_a_saved_baseline_knows_its_conversations(tmp_path: Path) -> None:
     assert power(back, 0.05) == power(run, 0.05)
     said = power_lines(back, 0.05)
     assert any("60 in 12" in line for line in said)
-    assert "n: cases, in so many conversations or other clusters" in said
+    assert "n: cases, on so many pages or in so many other clusters" in said
 
 
 def test_two_saved_runs_are_compared_by_conversation(tmp_path: Path) -> None:
@@ -107,17 +115,16 @@ def test_a_saved_run_of_single_questions_has_no_clusters(tmp_path: Path) -> None
     assert power(back, 0.05)[0].cells()[3] == "20"
 
 
-def test_the_page_has_no_interval_of_a_quantile() -> None:
-    assert "[" not in tail_cell(FIRST, "token_f1", 0.95).text
-    assert "no interval" in (tail_cell(FIRST, "token_f1", 0.95).hint or "")
+def test_the_page_has_intervals_of_quantiles_by_conversation() -> None:
+    assert (tail_cell(FIRST, "token_f1", 0.95).hint or "").startswith("n = 60 in 12 conversations; 95 % interval")
+    alone = talks()
+    alone.alike = None
+    assert tail_cell(FIRST, "token_f1", 0.5).text != tail_cell(alone, "token_f1", 0.5).text
     assert "±" in mean_cell(FIRST, "token_f1").text or "[" in mean_cell(FIRST, "token_f1").text
 
 
 def test_a_mean_says_in_how_many_conversations_its_cases_are() -> None:
     assert (mean_cell(FIRST, "token_f1").hint or "").startswith("n = 60 in 12 conversations; 95 % interval")
-    by_page = talks()
-    by_page.cluster_key = "source_page"
-    assert by_page.alike_said(by_page.ids) == ""
     assert FIRST.alike_said(FIRST.ids[:5]) == " in 1 conversation"
 
 
@@ -148,7 +155,7 @@ def test_ranks_on_the_page_are_by_cluster() -> None:
         return table(labels, mrr_at_10=[1] * 30 + [0] * 30)
 
     plain, turns = found(), found()
-    turns.clusters, turns.cluster_key = [each["conversation"] for each in turns.labels], "conversation"
+    turns.alike = by_talk(turns.labels)
     alone, together = (_share([1] * 30 + [0] * 30, 1, _alike(each)) for each in (plain, turns))
     assert together.low is not None
     assert alone.low is not None

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rag_harness.report.by_turn import FEW_TURNS, by_turn, drift_of, has_turns, turns_said
+from rag_harness.report.clusters import Clusters
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary_file import write_summary_file
 from rag_harness.stats import clopper_pearson
@@ -22,7 +23,7 @@ def talks(*conversations: list[float | None]) -> SuiteTable:
         for turn in range(1, len(each) + 1)
     ]
     found = table(labels, token_f1=[value for each in conversations for value in each])
-    found.clusters, found.cluster_key = [each["conversation"] for each in labels], "conversation"
+    found.alike = Clusters("conversation", [f"conversation {each['conversation']}" for each in labels], is_named=False)
     return found
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from rag_harness.errors import SettingsError
 from rag_harness.gates import GateRules, Verdict, judge, parse_gate
 from rag_harness.gates.gates_of_run import check_promises, check_turns, unit_of
+from rag_harness.report.clusters import Clusters
 from rag_harness.report.over_conversations import FEW_TURNS, over_conversations, rules_over_conversations
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.stats import clopper_pearson
@@ -170,14 +171,15 @@ def test_cases_that_are_no_turns_are_in_no_conversation() -> None:
 
 def test_conversations_may_be_alike_by_another_label() -> None:
     found = suite(*[[1, 1], [0, 0]] * 20)
-    found.clusters, found.cluster_key = ["even" if n % 4 < 2 else "odd" for n in range(80)], "topic"
+    found.alike = Clusters("topic", ["even" if n % 4 < 2 else "odd" for n in range(80)], is_named=True)
     rules = GateRules(cluster="topic", clusters=lambda _: found.cluster_by_case)
     said = verdict("c1: conversation(all(token_f1)) >= 0.1 @95%", rules, c1=found)
-    assert "of 2 clusters by topic" in said.reason
-    found.clusters, found.cluster_key = [each["conversation"] for each in found.labels], "conversation"
-    alone = verdict("c1: conversation(all(token_f1)) >= 0.3 @95%", rules, c1=found)
+    assert said.alike == "in 2 clusters by topic"
+    turns = suite(*[[1, 1], [0, 0]] * 20)
+    turns.alike = Clusters("conversation", [each["conversation"] for each in turns.labels], is_named=False)
+    alone = verdict("c1: conversation(all(token_f1)) >= 0.3 @95%", rules, c1=turns)
     assert alone.state == "passed"
-    assert "clusters" not in alone.reason
+    assert not alone.alike
 
 
 def test_several_answers_to_a_conversation_are_a_promise_about_it() -> None:

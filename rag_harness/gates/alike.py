@@ -1,0 +1,53 @@
+"""Cases that are alike: how their clusters are named, and how many there are, in words.
+
+Two questions about one page tell less than two about different pages, and so do two turns of a conversation. They are
+one cluster: a bound of a mean counts clusters, not cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+CONVERSATION_OF, PAGE_OF, QUESTION_OF = "conversation ", "page ", "question "
+"""How the name of a cluster begins: of turns, of questions about one page, of one question asked several times."""
+STANDS_ALONE = "\0"
+"""How the cluster of a case begins that has none: it is independent of all others."""
+_PLACES = ((CONVERSATION_OF, "in", "conversation"), (PAGE_OF, "on", "page"))
+
+
+def alike_said(clusters: Collection[str], key: str = "") -> str:
+    """Say in how many conversations, pages or other clusters cases are: "on 9 pages"; empty where each is alone.
+
+    Args:
+        clusters: cluster of each case.
+        key: label whose values are the clusters, where these are no conversations or pages.
+    """
+    distinct = set(clusters)
+    if len(distinct) == len(clusters):
+        return ""
+    said, others = [], {each for each in distinct if not each.startswith((STANDS_ALONE, QUESTION_OF))}
+    for begin, where, what in _PLACES:
+        found = {each for each in others if each.startswith(begin)}
+        said += [f"{where} {_counted(len(found), what)}"] if found else []
+        others -= found
+    said += [f"in {_counted(len(others), 'cluster')}{f' by {key}' if key else ''}"] if others else []
+    alone = sum(each.startswith((STANDS_ALONE, QUESTION_OF)) for each in distinct)
+    said += [f"{alone:,} alone" if said else f"of {_counted(alone, 'question')}"] if alone else []
+    return " and ".join(said)
+
+
+def one_cluster_said(clusters: Collection[str], key: str = "") -> str:
+    """Say that all cases are of one cluster, which bounds nothing, and what to do; empty where they are not."""
+    if len(clusters) < 2 or len(set(clusters)) > 1:
+        return ""
+    return f"all are {alike_said(clusters, key)}, which bounds nothing: --rag-cluster=none counts each by itself"
+
+
+def what_is_alike(clusters: Collection[str]) -> str:
+    """Return what more cases would have to be of: conversations, pages or clusters."""
+    found = {what for begin, _, what in _PLACES if any(each.startswith(begin) for each in clusters)}
+    return f"{found.pop()}s" if len(found) == 1 else "clusters"
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
