@@ -84,7 +84,7 @@ def _judged(
 ) -> Verdict:
     mine = suites.get(gate.suite)
     if mine is None or not mine.selected_of({}):
-        return Verdict(gate, "not judged", reason=f"{gate.suite} is not in this run")
+        return Verdict(gate, "not judged", reason=f"{gate.suite} is not in this run", excuse="suite")
     if (absent := _absent(gate, mine)) is not None:
         return absent
     if not isinstance(gate.right, Reference):
@@ -115,7 +115,7 @@ def _absent(gate: Gate, scores: SuiteScores) -> Verdict | None:
 def _without_other(gate: Gate, right: Reference) -> Verdict:
     if right.name == BASELINE:
         return Verdict(gate, "failed", reason=f"the baseline has no results of {gate.suite}")
-    return Verdict(gate, "not judged", reason=f"{right.name} is not in this run")
+    return Verdict(gate, "not judged", reason=f"{right.name} is not in this run", excuse="suite")
 
 
 def _left_out(gate: Gate, sides: Sequence[tuple[str, SuiteScores]], partial: bool) -> Verdict | None:

@@ -62,7 +62,7 @@ def with_drafts(
     if whole.value is None and (parts.kept or whole.state != "failed"):
         return whole
     said = _all_drafts(parts, rules.review(gate.suite))
-    return replace(whole, state="not judged", unreviewed=parts.apart, reason=_joined(said, whole))
+    return replace(whole, state="not judged", unreviewed=parts.apart, reason=_joined(said, whole), excuse="drafts")
 
 
 def _parts(gate: Gate, scores: SuiteScores, rules: GateRules) -> _Parts:
@@ -83,7 +83,7 @@ def _none_reviewed(gate: Gate, scores: SuiteScores, rules: GateRules) -> Verdict
     if not drafts:
         return None
     said = f"none of {_cases(gate, drafts)} is reviewed: {rules.review(gate.suite)}"
-    return Verdict(gate, "not judged", reason=said, unreviewed=drafts)
+    return Verdict(gate, "not judged", reason=said, unreviewed=drafts, excuse="drafts")
 
 
 def _beside(parts: _Parts, scores: SuiteScores, unit: str) -> str:

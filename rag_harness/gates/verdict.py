@@ -12,6 +12,9 @@ from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import bounds, told_apart, value_said
 
 VerdictState = Literal["passed", "failed", "stale", "inconclusive", "not judged", "xfailed", "xpassed"]
+Excuse = Literal["", "suite", "data", "baseline", "drafts"]
+"""Why a gate may stay without a verdict even where each must have one: the command did not select its suite, it is set
+for other data, this run makes the first baseline, or nobody has reviewed its questions."""
 Interval = tuple[float, float]
 _STATE_WIDTH = len("not judged")
 _WIDTH = 100
@@ -30,8 +33,9 @@ class Verdict:
     has reviewed them; where there are no others, ``value`` is theirs. ``alike`` says on how many pages, or in
     how many conversations, the ``n`` cases are, where these are the clusters of their bounds. ``of`` counts the cases
     whose question allows the measure, where some answers gave nothing to measure; ``declined`` of them say that they do
-    not know. A ``stale`` gate fails, because its answers are too old. A gate that is known to fail is ``xfailed`` where
-    it fails, which is no failure. It is ``xpassed`` where it passes, which is a failure: the mark is to be removed.
+    not know. ``excuse`` says why a gate that was not judged may stay so. A ``stale`` gate fails, because its answers
+    are too old. A gate that is known to fail is ``xfailed`` where it fails, which is no failure. It is ``xpassed``
+    where it passes, which is a failure: the mark is to be removed.
     """
 
     gate: Gate
@@ -49,6 +53,7 @@ class Verdict:
     alike: str = ""
     of: int = 0
     declined: int = 0
+    excuse: Excuse = ""
 
     def line(self, width: int = 0, states: int = 0) -> str:
         """Return the verdict in one line, or in more where it is too wide. The ``else`` text has a line of its own.

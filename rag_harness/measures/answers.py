@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
+from typing import ClassVar
 
 from rag_harness.measures.hits import document_in
 from rag_harness.measures.measure import RowMeasure, Score
@@ -53,6 +54,7 @@ class CitationRecall(RowMeasure):
     """Needed pages that the answer cites / needed pages: ALCE's citation recall (Gao et al. 2023), but by page."""
 
     called, needs = "citation_recall", ("answer", "retrieval")
+    by_name: ClassVar[bool] = True
 
     def applies(self, case: Case) -> str:
         """Return why there is no page to cite."""

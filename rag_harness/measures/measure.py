@@ -92,6 +92,8 @@ class NamedMeasure:
     better: Better = "higher"
     worst: float | None = 0.0
     needs: tuple[Need, ...] = ()
+    by_name: ClassVar[bool] = False
+    """Whether it goes by the names of pages, and not by the texts of contexts."""
     of_conversation: ClassVar[bool] = False
     """Whether a conversation has one value: the best of its turns, which stands at the first of them."""
 
@@ -125,6 +127,7 @@ class RankingMeasure(RowMeasure):
     """A measure of the ranking against the judged documents. It is computed for many rows at once, as arrays."""
 
     takes_cutoff: ClassVar[bool] = True
+    by_name: ClassVar[bool] = True
     needs: tuple[Need, ...] = ("retrieval",)
 
     def applies(self, case: Case) -> str:

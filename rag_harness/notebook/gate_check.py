@@ -10,6 +10,7 @@ from rag_harness.gates import Gate, GateRules, Reference, Verdict, judge, parse_
 from rag_harness.gates.calibrated import corrections
 from rag_harness.gates.gates_of_run import check_promises, check_turns, read_gates, unit_of
 from rag_harness.measures import measure_named
+from rag_harness.report.doubts import foreign_said
 from rag_harness.report.over_conversations import over_conversations, rules_over_conversations
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.settings import Settings
@@ -91,6 +92,8 @@ def _asked(gate: Gate, settings: Settings) -> Gate:
 def _verdict(gate: Gate, suite: str, table: SuiteTable, settings: Settings, not_run: int) -> Verdict:
     if not_run and not settings.gate_partial:
         return Verdict(gate, "failed", reason=f"cannot be judged: {not_run} questions were not asked", lacking=True)
+    if why := foreign_said(gate, [table], settings):
+        return Verdict(gate, "not judged", reason=why)
     if "retrieval" in measure_named(gate.measure).needs:
         # Who asks about contexts says that there should be some.
         table = table.retrieving()

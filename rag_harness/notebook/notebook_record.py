@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rag_harness.dataset.data import Data
+from rag_harness.engine.foreign_text import foreign_text
 from rag_harness.engine.interrupted_runs import InterruptedRuns
 from rag_harness.errors import DataError, RagHarnessError
 from rag_harness.measures.agents.tool_measures import tools_demanded
@@ -115,7 +116,7 @@ class NotebookRecord:
         missing = [each for each in selected if each not in set(arrived.ids)]
         panel = self.settings.panel if arrived.authors else ""
         has_turns = any(case.query.place for case in self.cases)
-        return SuiteRecord(
+        record = SuiteRecord(
             data=self.data.name or QUERIES,
             own_cases="" if self.cases is self.data.cases else f"{self.data.name or QUERIES}+{name}",
             file=result_path(output, name).name,
@@ -137,6 +138,16 @@ class NotebookRecord:
             history="gold" if has_turns else "",
             retrieves=not arrived.declares and (arrived.with_context or name in retrieving_in(output)),
         )
+        return record.model_copy(update={"foreign": self._foreign(output, record)})
+
+    def _foreign(self, output: Path, record: SuiteRecord) -> tuple[int, ...]:
+        try:
+            if not self.data.has_documents:
+                return ()
+            found = foreign_text(output, record, self.data.documents)
+        except (RagHarnessError, OSError):
+            return ()  # the documents cannot be read: nothing can be held against them
+        return tuple(found) if found.of else ()
 
     def _earlier(self, output: Path, data: str, mine: SuiteRecord) -> dict[str, SuiteRecord]:
         """Return the complete suites of earlier runs that were asked the same about the same documents."""

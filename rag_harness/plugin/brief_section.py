@@ -50,12 +50,14 @@ class BriefSection:
     ) -> None:
         self._session, self._recorder, self._findings, self._gates = session, recorder, findings, gates
         self._attribution, self._recording, self._worker_cost = attribution, recording, worker_cost
+        self._is_told_in_full = False
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
         """Print the section; with -q only what a verdict is, and what it is about."""
         has_results = bool(self._recorder.arrived or self._recorder.not_run or self._recorder.skipped)
         # Where nothing could be written there is nothing to read; a failure has said so.
         quiet = terminal.config.get_verbosity() < 0 and not self._session.settings.sections
+        self._is_told_in_full = terminal.config.get_verbosity() > 0 or bool(self._session.settings.sections)
         lines = self._lines(quiet) if has_results and self._findings.is_readable else []
         if lines and not quiet:
             write_section(terminal, "rag in brief")
@@ -120,7 +122,10 @@ class BriefSection:
         yield from (Line(text, "red") for text in errors_said(self._findings, self._session))
         yield from (Line(text, "red") for text in missing_said(noises, output))
         tables, gates = self._findings.tables, self._gates.configured
-        remarks = [*self._gates.notes, *first_answers_said(noises, gates), *retries_said(tables)]
+        # The section of the gates says it, too, where it is printed.
+        is_said = self._is_told_in_full
+        remarks = [*self._gates.notes, *([] if is_said else self._gates.not_judged_said(unselected=False))]
+        remarks += [*first_answers_said(noises, gates), *retries_said(tables)]
         remarks += not_gated_lines(tables, gates)
         remarks += not_looked_up(self._session, self._findings)
         remarks += remarks_said(self._findings, self._recorder, self._session)

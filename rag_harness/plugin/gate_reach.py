@@ -49,8 +49,10 @@ class GateReach:
         """
         from rag_harness.gates import Verdict
 
-        if why := self._at_another_depth(gate) or ("" if has_baseline else self._without_baseline(gate)):
+        if why := self._at_another_depth(gate):
             return Verdict(gate, "not judged", reason=why)
+        if why := "" if has_baseline else self._without_baseline(gate):
+            return Verdict(gate, "not judged", reason=why, excuse="baseline" if self._makes_first else "")
         for suite in suites_of(gate):
             if suite not in self._findings.tables or (self.is_whole and self._is_left_by_earlier(suite)):
                 return self.not_in_run(gate, suite)
@@ -66,7 +68,8 @@ class GateReach:
             why = f"{suite} has no trial, though all tests were asked for: {gone}"
             why += f". --rag-run={suite} brings one" if self._is_registered(suite) else ""
             return Verdict(gate, "failed", reason=why, lacking=True)
-        return Verdict(gate, "not judged", reason=f"{suite} is not in this run: {self._how(gate, suite)}")
+        reason = f"{suite} is not in this run: {self._how(gate, suite)}"
+        return Verdict(gate, "not judged", reason=reason, excuse="suite")
 
     def not_collected(self, gate: Gate) -> Verdict:
         """Return the verdict of a gate in a run whose tests could not be collected."""
@@ -78,11 +81,6 @@ class GateReach:
         from rag_harness.pipelines import is_known
 
         return is_known(suite, self._session.settings)
-
-    def is_excused(self, verdict: Verdict) -> bool:
-        """Whether a gate may stay without a verdict: this run makes its baseline, or the gate is set for other data."""
-        is_first = self._makes_first and verdict.reason == self._without_baseline(verdict.gate)
-        return is_first or verdict in self.elsewhere
 
     @cached_property
     def _makes_first(self) -> bool:
@@ -100,7 +98,8 @@ class GateReach:
 
         settings = self._session.settings
         found = [*settings.gates_elsewhere, *gates_of_others(settings)]
-        return [Verdict(parse_gate(text, settings.k), "not judged", reason=why) for text, why in found]
+        gates = [(parse_gate(text, settings.k), why) for text, why in found]
+        return [Verdict(gate, "not judged", reason=why, excuse="data") for gate, why in gates]
 
     def _is_left_by_earlier(self, suite: str) -> bool:
         """Whether the rows of a suite are from an earlier run, and nothing of it was selected in this one."""

@@ -133,7 +133,7 @@ class GateKeeper:
         if verdict.state == "inconclusive":
             return settings.inconclusive == "fail"
         must_be_judged = verdict.state == "not judged" and settings.not_judged == "fail"
-        return must_be_judged and not self._run.reach.is_excused(verdict)
+        return must_be_judged and not verdict.excuse
 
     def _compare(self) -> list[pytest.TestReport]:
         """Compare this run with the baseline; return a failure if the two are not comparable."""
@@ -208,11 +208,15 @@ class GateKeeper:
         how = renewal(self._findings.tables, session.access.calls_network, session.settings.overwrite)
         return [*self.origins, *([how] if how else [])]
 
-    def not_judged_said(self) -> Iterator[str]:
-        """Yield why gates were not judged, each reason once; those that fail the run are told as failures."""
+    def not_judged_said(self, unselected: bool = True) -> Iterator[str]:
+        """Yield why gates were not judged, each reason once; those that fail the run are told as failures.
+
+        ``unselected``: also those whose suite the command did not select.
+        """
         from rag_harness.report.wording import counted
 
-        reasons = Counter(verdict.reason for verdict in self.verdicts if self._is_grouped(verdict))
+        grouped = [each for each in self.verdicts if self._is_grouped(each)]
+        reasons = Counter(verdict.reason for verdict in grouped if unselected or verdict.excuse != "suite")
         yield from (f"{counted(n, 'gate')} not judged: {why}" for why, n in reasons.items())
 
     def _write_verdicts(self, terminal: pytest.TerminalReporter) -> None:

@@ -137,9 +137,11 @@ class RunGates:
         from rag_harness.gates.calibrated import corrections
         from rag_harness.gates.gates_of_run import unit_of
         from rag_harness.plugin.gate_age import if_fresh
+        from rag_harness.report.doubts import foreign_said
         from rag_harness.report.over_conversations import over_conversations, rules_over_conversations
         from rag_harness.report.over_repeats import answers_said, over_repeats
 
+        settings = self._session.settings
         not_run = {trial: why for trial, why in self._recorder.not_run.items() if trial.experiment == gate.suite}
         if not_run and not self._session.settings.gate_partial:
             # A trial that was not run is no failure. But a release that could not be judged must not pass as judged.
@@ -156,8 +158,9 @@ class RunGates:
             return Verdict(gate, "failed", reason=f"cannot be judged: {taken_out}", lacking=True)
         if why := self._not_comparable(gate, refused):
             return Verdict(gate, "failed", reason=why)
+        if why := foreign_said(gate, [self.findings.tables[name] for name in self._known_of(gate)], settings):
+            return Verdict(gate, "not judged", reason=why)
         baseline = self.baseline.suites if self.baseline else {}
-        settings = self._session.settings
         correct = corrections(settings.path(settings.judges), self._session.output)
         rules = self._rules_for(gate, self._rules, self.findings.has_settled(gate.suite))
         is_all = self._has_all_affected(gate)

@@ -122,7 +122,41 @@ class RunRecord:
             return None
 
     def _suites(self, interrupted: bool) -> dict[str, SuiteRecord]:
-        return {name: self._suite(name, list(ids), interrupted) for name, ids in self._trials().items()}
+        found = {name: self._suite(name, list(ids), interrupted) for name, ids in self._trials().items()}
+        return {name: self._with_foreign_text(name, suite) for name, suite in found.items()}
+
+    def _with_foreign_text(self, name: str, suite: SuiteRecord) -> SuiteRecord:
+        """Return a record that says how many contexts have other texts than their pages. Those of ours have none."""
+        from rag_harness.engine.foreign_text import foreign_text
+        from rag_harness.errors import RagHarnessError
+
+        if self._is_ours(name):
+            return suite
+        try:
+            data = self._data.of(suite.data)
+            if not data.has_documents:
+                return suite
+            found = foreign_text(self._session.output, suite, data.documents)
+        except (RagHarnessError, OSError):
+            return suite  # the documents cannot be read: nothing can be held against them
+        return suite.model_copy(update={"foreign": tuple(found)} if found.of else {})
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether the contexts of a suite come from this package's own parts, which cut them from the pages."""
+        from rag_harness.engine.golden.retrievers import RETRIEVERS
+        from rag_harness.errors import RagHarnessError
+        from rag_harness.registry.own_parts import is_own_code
+
+        session = self._session
+        asked = session.settings.retriever if name == GOLDEN else name
+        if asked in RETRIEVERS and name == GOLDEN:
+            return True
+        try:
+            experiment = session.experiments.known(asked)
+        except RagHarnessError:
+            return False
+        is_service = asked in session.experiments.endpoints
+        return experiment is not None and not is_service and not is_own_code(experiment.code)
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
         from rag_harness.engine.interrupted_runs import InterruptedRuns

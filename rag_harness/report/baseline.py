@@ -15,6 +15,7 @@ from rag_harness.files.json_text import read_json
 from rag_harness.files.sources import json_digest
 from rag_harness.measures import is_judged
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import many_errors_said
 from rag_harness.results.manifest import RunManifest, differ
 from rag_harness.results.panel_names import panel_label
 from rag_harness.results.row import first_problem
@@ -80,6 +81,12 @@ class SavedSuite(_Saved):
     def outcomes(self, where: SliceLabels, /) -> dict[str, int]:  # noqa: ARG002
         """Return nothing: the file does not keep this."""
         return {}
+
+    @property
+    def errors_said(self) -> str:
+        """Say that too many trials ended with an error to call it better or worse; empty where few did."""
+        states = [case.state for case in self.cases.values()]
+        return many_errors_said(states.count("error"), states.count("error") + states.count("ok"))
 
     def measures(self) -> list[str]:
         """Return the measures that at least one case has a value of, sorted."""

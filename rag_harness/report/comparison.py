@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -42,7 +42,8 @@ class MeasureChange:
     where every case has the same value in both. ``rose`` and ``fell`` are the cases with a higher and a lower value.
     ``better`` is the better side; "" where the measure has none. ``conversations`` are None where no case is a turn.
     ``clusters`` is the number of clusters that the cases are in, and 0 where they are in none. ``needed`` says how many
-    cases a difference needs to be sure; None in a change that no run was read for.
+    cases a difference needs to be sure; None in a change that no run was read for. ``errors`` says that too many trials
+    of one run ended with an error: then neither is better, except in its errors.
     """
 
     suite: str
@@ -59,6 +60,7 @@ class MeasureChange:
     conversations: ConversationChanges | None = None
     clusters: int = 0
     needed: CasesNeeded | None = field(default=None, compare=False, repr=False)
+    errors: str = ""
 
     @property
     def units(self) -> int:
@@ -72,13 +74,13 @@ class MeasureChange:
 
     @property
     def is_sure(self) -> bool:
-        """Whether chance hardly explains the change: p is at most 5 %, and the interval does not contain 0."""
-        return self.p is not None and self.p <= ALPHA and excludes_0(self.interval)
+        """Whether chance hardly explains it: p is at most 5 %, the interval does not contain 0, and errors are few."""
+        return not self.errors and self.p is not None and self.p <= ALPHA and excludes_0(self.interval)
 
     @property
     def is_moving(self) -> bool:
         """Whether one of p and interval shows a change, and the other does not."""
-        if self.is_same or self.is_sure:
+        if self.is_same or self.is_sure or self.errors:
             return False
         return (self.interval is not None and excludes_0(self.interval)) or (self.p is not None and self.p <= ALPHA)
 
@@ -166,12 +168,18 @@ def compare(now: SavedRun, before: SavedRun, measures: Sequence[str] = ()) -> Co
         run_named(before),
         run_named(now),
         tuple(other_differences(before, now)),
-        tuple(warnings(before, now)),
+        (*warnings(before, now), *_broken(both, now, before)),
         tuple(notes(before, now)),
         tuple(change for name in both for change in _changes(name, now, before, measures)),
         is_same_run=_said_of(now) == _said_of(before) and not are_of_other_rows(before, now),
         alone=() if measures else tuple(measured_alone(before, now)),
     )
+
+
+def _broken(names: Sequence[str], now: SavedRun, before: SavedRun) -> Iterator[str]:
+    for name in names:
+        if said := many_errors(now.suites[name], before.suites[name]):
+            yield f"{name}: {said}, so it is neither better nor worse"
 
 
 def _said_of(run: SavedRun) -> tuple[object, ...]:
@@ -220,7 +228,14 @@ def _change(
         conversations=conversation_changes(now, new, old, better),
         clusters=len({clusters[case] for case in cases}) if clusters else 0,
         needed=CasesNeeded(now, before, measure, unit_named(measure), clusters),
+        errors="" if measure == "error_rate" else many_errors(now, before),
     )
+
+
+def many_errors(now: SavedSuite, before: SavedSuite) -> str:
+    """Say of which run too many trials ended with an error to call a suite better or worse; empty where few did."""
+    said = {name: suite.errors_said for name, suite in (("now", now), ("before", before))}
+    return "; ".join(f"{name}, {why}" for name, why in said.items() if why)
 
 
 def _p_by_signs(

@@ -5,10 +5,13 @@ Terminal, page and comment say it in the same sentences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from rag_harness.gates.grammar import Gate
+from rag_harness.measures import measure_named
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.wording import counted
+from rag_harness.settings import Settings
 
 _SHARE = 0.05
 """Answers that only read like refusals are told from this share on: below it some are mistaken for ones."""
@@ -22,6 +25,12 @@ def doubts(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
             yield f"{name}: none of {counted(totals.answered, 'answer')} came with a context"
         if totals.placed:
             yield from _without_words(name, totals.placed)
+        if table.foreign and table.foreign[0]:
+            yield (
+                f"{name}: {table.foreign[0]:,} of {counted(table.foreign[1], 'context')} with a text that is not in "
+                "the page that they name. Recall and other ranking measures go by the name and count them as found; "
+                "evidence_recall looks at texts, if questions have evidence quotes"
+            )
         if totals.evasive > _SHARE * totals.answered:
             yield (
                 f"{name}: {totals.evasive:,} of {counted(totals.answered, 'answer')} read like refusals, and are not "
@@ -30,15 +39,19 @@ def doubts(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
             )
 
 
-def _without_words(name: str, placed: Mapping[str, int]) -> Iterator[str]:
-    from rag_harness.pipelines.endpoint.placing import NO_TEXT, OTHER_TEXT  # where a service was asked
+def foreign_said(gate: Gate, tables: Iterable[SuiteTable], settings: Settings) -> str:
+    """Return why a gate that goes by names of pages is not judged; empty where it is."""
+    if settings.foreign_text == "allow" or not getattr(measure_named(gate.measure), "by_name", False):
+        return ""
+    return next(filter(None, (table.foreign_said for table in tables)), "")
 
-    silent, others = placed.get(NO_TEXT, 0), placed.get(OTHER_TEXT, 0)
-    kinds = [f"{silent:,} without text"] if silent else []
-    kinds += [f"{others:,} with a text that is not in the page that they name"] if others else []
-    if kinds:
+
+def _without_words(name: str, placed: Mapping[str, int]) -> Iterator[str]:
+    from rag_harness.pipelines.endpoint.placing import NO_TEXT  # where a service was asked
+
+    if silent := placed.get(NO_TEXT, 0):
         yield (
-            f"{name}: of {counted(sum(placed.values()), 'context')} {' and '.join(kinds)}. Recall and other ranking "
+            f"{name}: of {counted(sum(placed.values()), 'context')} {silent:,} without text. Recall and other ranking "
             "measures go by the name and count them as found; evidence_recall looks at texts, if questions have "
             "evidence quotes"
         )

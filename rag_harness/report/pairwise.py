@@ -37,7 +37,8 @@ class PairDifference:
     """A measure of ``first`` minus that of ``second``.
 
     Where ``found`` is None, ``reason`` says why it is not defined. ``quantile`` is None for the mean. ``p_t`` and
-    ``p_permutation`` are adjusted by Holm over the ``family``; None where there is no test.
+    ``p_permutation`` are adjusted by Holm over the ``family``; None where there is no test. ``errors`` says that too
+    many trials of one of them ended with an error: then neither is better.
     """
 
     first: str
@@ -50,6 +51,7 @@ class PairDifference:
     p_t: float | None = None
     p_permutation: float | None = None
     where: tuple[tuple[str, str], ...] = ()
+    errors: str = ""
 
     @property
     def pair(self) -> str:
@@ -58,8 +60,8 @@ class PairDifference:
 
     @property
     def is_significant(self) -> bool:
-        """Whether both p-values are at most 5 % and the interval, which is guarded, does not contain 0."""
-        if self.p_t is None or self.p_permutation is None or max(self.p_t, self.p_permutation) > ALPHA:
+        """Whether both p-values are at most 5 %, the guarded interval does not contain 0, and errors are few."""
+        if self.errors or self.p_t is None or self.p_permutation is None or max(self.p_t, self.p_permutation) > ALPHA:
             return False
         return self.found is None or excludes_0(self.found.interval)
 
@@ -87,6 +89,7 @@ class PairDifference:
             "p_t_holm": self.p_t,
             "p_permutation_holm": self.p_permutation,
             "reason": self.reason,
+            **({"errors": self.errors} if self.errors else {}),
         }
 
 
@@ -191,7 +194,9 @@ def compared(
         # The study's tests are by question, as its plan says; the interval beside them is by cluster.
         alone = paired([*a.values()], [*b.values()], span=span, resamples=resamples)
         found = found._replace(p_t=alone.p_t, p_permutation=alone.p_permutation)
-    return replace(cell, found=found, reason=f"{cell.pair}: {found.reason}" if found.reason else "")
+    said = {name: tables[name].errors_said for name in (cell.first, cell.second)}
+    errors = "; ".join(f"{name}: {why}" for name, why in said.items() if why)
+    return replace(cell, found=found, errors=errors, reason=f"{cell.pair}: {found.reason}" if found.reason else "")
 
 
 def _risk(first: SuiteTable, second: SuiteTable) -> str:

@@ -34,6 +34,8 @@ def pairwise_lines(cells: Sequence[PairDifference]) -> list[str]:
         f"{tests['others']} in the matrix; > the first is better, < the second, both p <= 0.05 and the interval "
         "without 0; ↓ lower is better"
     )
+    if any(cell.found and cell.found.clusters for cell in study):
+        head += "; the study's p are by question, its intervals by page or conversation"
     lines = [*wrap(head, _WIDTH), *_study(study), *_matrix(shown), *_reasons(shown)]
     more = len(pairs) - _MOST_PAIRS
     rest = [f"… and {more} more pairs, in summary.json and in the report"] if more > 0 else []

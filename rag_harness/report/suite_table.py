@@ -21,6 +21,7 @@ from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.clusters import Clusters
 from rag_harness.report.panel_values import PanelValues
 from rag_harness.report.totals import Totals
+from rag_harness.report.wording import many_errors_said
 from rag_harness.stats.by_case import CaseValues
 from rag_harness.stats.means import mean_of
 from rag_harness.types import REVIEWED, is_in, review_of
@@ -89,6 +90,8 @@ class SuiteTable:
         ended: which cases are turns that a simulated user never came to; they count nowhere. None without such cases.
         if_retrieves: columns of an experiment that says nothing of retrieval, and none of whose answers came with a
             context: the values that they have if it retrieves all the same.
+        foreign: how many contexts have a text that the page which they name does not have, and of how many; empty where
+            nobody looked.
         later: returns the tables of the later answers to each case, which it reads when it is first called.
     """
 
@@ -113,6 +116,7 @@ class SuiteTable:
         self.alike: Clusters | None = None
         self.ended: _Mask | None = None
         self.if_retrieves: Mapping[str, Column] = {}
+        self.foreign: tuple[int, ...] = ()
         self.later: Callable[[], Sequence[SuiteTable]] = tuple
 
     def total_of(self, where: SliceLabels, /) -> int:
@@ -229,6 +233,21 @@ class SuiteTable:
         found = self.clusters_of(cases)
         said = alike_said(found, self.alike.key) if found and self.alike is not None else ""
         return f" {said}" if said else ""
+
+    @property
+    def errors_said(self) -> str:
+        """Say that too many trials ended with an error to call it better or worse than another; empty where few did."""
+        return many_errors_said(self.totals.errors, self.totals.rows)
+
+    @property
+    def foreign_said(self) -> str:
+        """Say that fewer than half of the contexts stand in the page that they name; empty where more do."""
+        if not self.foreign or 2 * self.foreign[0] <= self.foreign[1]:
+            return ""
+        return (
+            f"{self.foreign[0]:,} of {self.foreign[1]:,} contexts do not stand in the page that they name. If the "
+            "pipeline rewrites or translates them: --rag-foreign-text=allow"
+        )
 
     def no_interval_said(self, measure: str) -> str:
         """Say why the mean of a measure has no interval."""

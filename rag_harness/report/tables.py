@@ -62,6 +62,7 @@ def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None
             table.later = cache(partial(_later, output, name, manifest.suites[name], table))
         for name, table in tables.items():
             named = str(manifest.settings.get("cluster") or "")
+            table.foreign = manifest.suites[name].foreign
             table.alike = clusters_in(cases[manifest.suites[name].cases], named)
         return tables
     finally:

@@ -7,9 +7,20 @@ from collections.abc import Sequence
 _NAMED, _LONGEST = 3, 40
 
 
+FEWEST_ERRORS, MOST_ERRORS = 3, 0.05
+"""With at least so many errors, in more than this share of its trials, an experiment is neither better nor worse."""
+
+
 def counted(n: int, one: str, many: str = "") -> str:
     """Return a number with its noun."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def many_errors_said(errors: int, rows: int) -> str:
+    """Say that too many trials ended with an error to call an experiment better or worse; empty where few did."""
+    if errors < FEWEST_ERRORS or errors <= MOST_ERRORS * rows:
+        return ""
+    return f"{errors:,} of {rows:,} trials ended with an error"
 
 
 def joined_names(names: Sequence[str]) -> str:

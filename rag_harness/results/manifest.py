@@ -40,6 +40,7 @@ _RARE = (
     "taken_out",
     "again",
     "retrieves",
+    "foreign",
 )
 
 Some = Literal["all"] | list[str]
@@ -100,6 +101,9 @@ class SuiteRecord(_Record):
         user: who simulates the user, where one asks: a script, or a model's name; empty elsewhere.
         retrieves: whether it counts as one that retrieves though none of its rows tells: an answer of an earlier run
             came with a context, or a gate asks about its contexts.
+        foreign: how many contexts have a text that the page which they name does not have, and of how many: of those
+            that name a page and have a text. Empty where nobody looked: everything is made of this package's parts, or
+            there are no documents.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
@@ -127,6 +131,7 @@ class SuiteRecord(_Record):
     judging: dict[str, int] = {}
     made: str = ""
     retrieves: bool = False
+    foreign: tuple[int, ...] = ()
     is_current: bool | None = None
     pages: str = ""
     languages: list[str] = []

@@ -28,6 +28,7 @@ Inconclusive = Literal["warn", "fail"]
 StopOrSkip = Literal["stop", "skip"]
 EngineName = Literal["local", "ray"]
 HistoryOf = Literal["gold", "own", "both"]
+ForeignText = Literal["refuse", "allow"]
 FailedTurn = Literal["shown", "skip"]
 PanelRule = Literal["", "majority", "mean", "calibrated"]
 Population = Literal["like", "finite"]
@@ -230,6 +231,12 @@ class Settings:
     )
     not_judged: Inconclusive = option(
         "warn", "a gate that could not be judged: warn leaves the exit status alone, fail fails", "nothing"
+    )
+    foreign_text: ForeignText = option(
+        "refuse",
+        "where most contexts have a text that the page which they name does not have, gates that go by names of pages "
+        "are not judged: refuse; or allow, for pipelines that rewrite or translate what they find",
+        "nothing",
     )
     max_age: str = option(
         "", "oldest that answers may be, 7d or 12h: gates on older ones fail as stale; default: any age", "nothing"

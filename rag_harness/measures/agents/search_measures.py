@@ -90,6 +90,7 @@ class RepeatedSearches(RowMeasure):
 class _OfNeededPages(RowMeasure):
     """A measure of when the pages of the gold were found."""
 
+    by_name: ClassVar[bool] = True
     needs: tuple[Need, ...] = ("answer",)
 
     def applies(self, case: Case) -> str:
@@ -111,7 +112,7 @@ class RecallByStep(_OfNeededPages):
 
 
 class SearchesAfterEvidence(_OfNeededPages):
-    """Searches that come when all needed pages were found already / searches."""
+    """Searches that come when all needed pages were found already / searches; 1 where they never find all of them."""
 
     called, better, worst = "searches_after_evidence", "lower", 1.0
 
@@ -120,7 +121,7 @@ class SearchesAfterEvidence(_OfNeededPages):
             return Score(None, why)
         reached = reached_by(searches_of(case, row), set(case.context_reference))
         if 1.0 not in reached:
-            return Score(None, "its searches do not find all that is needed" if reached else _NO_SEARCH, undefined=True)
+            return Score(1.0, "its searches do not find all that is needed" if reached else _NO_SEARCH)
         return Score((len(reached) - 1 - reached.index(1.0)) / len(reached))
 
 

@@ -41,6 +41,8 @@ def _blocks(run: Run) -> Iterator[Block]:
     study = [pair for pair in run.pairwise if pair.family == "study" and pair.found]
     if study:
         notes = [f"{_TESTS} {counted(_tests(study), 'test')}."]
+        if any(pair.found and pair.found.clusters for pair in study):
+            notes.append("p is by question, as the study's plan says; intervals are by page or conversation.")
         rows = [[Cell(pair.pair), *_study(pair, run)] for pair in study]
         head = ("pair", "measure", *PAIR_COLUMNS, "which is better")
         yield Table("pairwise-study", head, rows, "What the study asks: quality, and risk", [*notes, *_reasons(run)])
@@ -66,7 +68,7 @@ def _tail(pair: Pair) -> str:
 def _is_sure(pair: Pair) -> bool:
     """Whether a difference is significant at 5 %: by the tests, or for a quantile by its interval."""
     interval = pair.found.interval if pair.found else None
-    return pair.is_significant or bool(pair.quantile and interval and excludes_0(interval))
+    return pair.is_significant or bool(pair.quantile and interval and excludes_0(interval) and not pair.errors)
 
 
 def _tone(pair: Pair, run: Run) -> Tone:
@@ -82,6 +84,8 @@ def _sentence(pair: Pair, run: Run) -> str:
     assert pair.found is not None
     if not pair.quantile and pair.p_t is None:
         return f"not tested: {pair.found.reason}"
+    if pair.errors:
+        return f"neither is better: {pair.errors}"
     if not _is_sure(pair):
         by_tests = pair.quantile is None and not excludes_0(pair.found.interval) and max(*_p_values(pair)) <= ALPHA
         why = "the interval holds 0" if pair.quantile or by_tests else "p > 0.05"

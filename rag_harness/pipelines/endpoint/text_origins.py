@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.words.same_words import FEWEST_WORDS_FOUND, words_of
+from rag_harness.words.same_words import words_of
 
 _RUN = 6
 """Words of a run. Five words in a row often occur in two documents, six seldom."""
+_FEWEST = 3
+"""Fewest words of a text that is looked for: of two words, most documents have some."""
 _SHARE = 0.8
 """Least share of a text's runs in its document: a service may add a title, or cut the last word."""
 _PRIME = np.uint64(1_000_003)
@@ -41,7 +43,7 @@ class TextOrigins:
         The document contains the text word for word, or most of its runs of six words.
         """
         numbers = self._numbered(words_of(text))
-        if len(numbers) < FEWEST_WORDS_FOUND:
+        if len(numbers) < _FEWEST:
             return None
         candidates = (
             self._sharing(_runs(numbers)) if len(numbers) >= _RUN else dict.fromkeys(range(len(self._folded)), 0.0)

@@ -91,7 +91,10 @@ def brief_of(
         unchecked: number of checks that fail the run because they could not be made, as ``summary.json`` has it.
     """
     selected = {name: table for name, table in tables.items() if table.selected_of({})}
-    experiments = {name: table for name, table in sorted(selected.items()) if name != GOLDEN}
+    now = {name for name in selected if not manifest.suites[name].made}
+    # What earlier runs have left is compared with what this one answered. The golden suite alone answers nothing.
+    named = () if now == {GOLDEN} else selected
+    experiments = {name: selected[name] for name in sorted(named) if name != GOLDEN}
     k = int(manifest.settings.get("k") or 10)
     return Brief(
         answered=answered(experiments, manifest),
@@ -99,7 +102,7 @@ def brief_of(
         fields=fields_of(experiments, manifest.suites),
         shortfalls=shortfalls(experiments, causes),
         tables=experiments,
-        was_explained=bool(manifest.settings.get("attribute")),
+        was_explained=bool(manifest.settings.get("attribute")) and bool(now & experiments.keys()),
         failures=failures_of(selected, manifest, unchecked or {}),
         golden=looked_up(selected, k),
     )

@@ -130,7 +130,7 @@ def _lead(standing: SliceStanding, tables: Mapping[str, SuiteTable]) -> Lead:
 
 
 def _more(standing: SliceStanding, cell: PairDifference | None, tables: Mapping[str, SuiteTable]) -> int | None:
-    if cell is None or cell.found is None or not cell.found.difference:
+    if cell is None or cell.found is None or not cell.found.difference or cell.errors:
         return None
     first, second = (tables[name].values(standing.measure, {}) for name in (cell.first, cell.second))
     a, b = in_both(first, second)

@@ -22,6 +22,7 @@ class LookedUp:
         k: the cutoff.
         mean: mean of ``recall@k``, a share; None where no question has a value.
         interval: its 95 % interval; None where ``no_interval`` says why.
+        mrr: mean of ``mrr@k``; None where no question has a value.
     """
 
     asked: int
@@ -32,6 +33,7 @@ class LookedUp:
     mean: float | None = None
     interval: tuple[float, float] | None = None
     no_interval: str = ""
+    mrr: float | None = None
 
     @property
     def missed(self) -> int:
@@ -78,4 +80,5 @@ def looked_up(tables: Mapping[str, SuiteTable], k: int) -> LookedUp | None:
         mean=table.aggregate([recall])[recall] if has_recall else None,
         interval=table.interval(recall) if has_recall else None,
         no_interval=table.no_interval_said(recall) if has_recall else "",
+        mrr=table.aggregate([first])[first] if table.has(first) else None,
     )

@@ -58,11 +58,12 @@ def _looked_up(found: LookedUp, brief: Brief) -> Iterator[Sentence]:
     tone: Literal["", "bad"] = "bad" if found.errors or found.lost else ""
     yield Sentence("found", "; ".join([found_said(found), *found.broken]) + ".", tone)
     if found.mean is not None:
-        mean = f"{found.measure} is {found.mean:.3f}"
+        mrr = f", mrr@{found.k} {found.mrr:.3f}" if found.mrr is not None else ""
+        mean = f"{found.measure} is {found.mean:.3f}{mrr}"
         moves = f"it has no interval: {found.no_interval}"
         if found.interval is not None:
             low, high = found.interval
-            moves = f"with other questions like these it could lie between {low:.2f} and {high:.2f} (95 %)"
+            moves = f"with other questions like these recall could lie between {low:.2f} and {high:.2f} (95 %)"
         yield Sentence("sure", f"{mean}; {moves}.")
     worst = next((gate.worst for gate in brief.gates.failed if gate.worst), "")
     if found.errors or found.lost:
@@ -218,6 +219,8 @@ def _sureness(lead: Lead) -> str:
     p = f", p {p_said(max(cell.p_t, cell.p_permutation))}" if cell.p_t is not None and cell.p_permutation else ""
     if cell.is_significant:
         return f"Sure at 95 %: {said}{p}."
+    if cell.errors:
+        return f"Not sure: {said}{p}; {cell.errors}, so neither is better."
     return f"Not sure: {said}{p}. {more_said(lead, found.n)}".rstrip()
 
 

@@ -17,6 +17,7 @@ from rag_harness.report.brief.experiment_lines import (
 )
 from rag_harness.report.brief.gate_lines import failed_gate_lines, gate_count_lines
 from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
+from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.sentences import Sentence, equals_said, first_sentences, more_said, surest, winners_said
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
@@ -139,7 +140,15 @@ def _golden(brief: Brief, writer: LineWriter) -> list[Line]:
     missed = [f"{found.missed:,} missed"] if found.missed else []
     head = f"{found.found:,} of {found.asked:,} found an expected document {found.where}"
     said = ", ".join([head, *missed, *found.broken])
-    return writer.labelled("golden", said, "red" if found.broken else "")
+    return [*writer.labelled("golden", said, "red" if found.broken else ""), *_golden_means(found, writer)]
+
+
+def _golden_means(found: LookedUp, writer: LineWriter) -> list[Line]:
+    if found.mean is None:
+        return []
+    between = f" {bounds(*found.interval, 'share')}" if found.interval else ""
+    mrr = f"  mrr@{found.k} {found.mrr:.3f}" if found.mrr is not None else ""
+    return writer.labelled("quality", f"{found.measure} {found.mean:.3f}{between}{mrr}")
 
 
 def _by(found: Answered) -> str:
@@ -211,7 +220,8 @@ def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:
     between = f" {bounds(*cell.found.interval, unit, signed=True, digits=3)}" if cell.found.interval else ""
     ahead = f"{cell.found.difference:+.3f}{between} over {short(cell.second)}"
     word: tuple[str, Colour] = ("SURE", "green") if lead.is_sure else ("NOT SURE", "yellow")
-    more = "" if lead.is_sure else more_said(lead, cell.found.n)
+    broken = f"{cell.errors}, so neither is better" if cell.errors else ""
+    more = "" if lead.is_sure else broken or more_said(lead, cell.found.n)
     text = f"{word[0]}: {listed(lead.best)}, {head}, {ahead}. {more}".removesuffix(". ")
     yield from writer.labelled(label, text, word[1])
 

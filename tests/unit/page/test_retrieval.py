@@ -89,7 +89,9 @@ def test_the_first_screen_says_what_was_found(tmp_path: Path) -> None:
     assert said["What was found"] == (
         "For 2 of 5 questions an expected document is among the first 3 hits; for 3 none is."
     )
-    assert said["How sure"].startswith("recall@3 is 0.300; with other questions like these it could lie between 0.")
+    assert said["How sure"].startswith(
+        "recall@3 is 0.300, mrr@3 0.400; with other questions like these recall could lie between 0."
+    )
     assert said["What to do next"].startswith("Read the misses")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rag_harness.pipelines.endpoint.placing import BY_ID, NO_TEXT, OTHER_TEXT
@@ -12,8 +14,9 @@ N = 20
 LABELS = kinds(any=N)
 
 
-def said(**totals: object) -> list[str]:
+def said(*, foreign: Any = (), **totals: Any) -> list[str]:
     one = table(LABELS)
+    one.foreign = foreign
     for name, value in {"rows": N, "retrieves": True, "depth": 3, **totals}.items():
         setattr(one.totals, name, value)
     return [*doubts({"svc": one})]
@@ -36,12 +39,14 @@ def test_refusals_that_are_not_counted_are_told_above_one_in_twenty(evasive: int
         ({"depth": 0, "errors": N}, False),
     ],
 )
-def test_a_search_that_finds_nothing_is_told(totals: dict[str, object], is_said: bool) -> None:
+def test_a_search_that_finds_nothing_is_told(totals: dict[str, Any], is_said: bool) -> None:
     assert (said(**totals) == [f"svc: none of {N} answers came with a context"]) is is_said
 
 
 def test_contexts_without_the_words_of_their_page_are_told() -> None:
     assert said(placed={BY_ID: 8}) == []
-    (both,) = said(placed={BY_ID: 8, NO_TEXT: 1, OTHER_TEXT: 2})
-    kinds_said = "of 11 contexts 1 without text and 2 with a text that is not in the page that they name"
-    assert both.startswith(f"svc: {kinds_said}. Recall ")
+    (silent,) = said(placed={BY_ID: 8, NO_TEXT: 1, OTHER_TEXT: 2})
+    assert silent.startswith("svc: of 11 contexts 1 without text. Recall ")
+    assert said(foreign=(0, 9)) == []
+    (others,) = said(foreign=(2, 11))
+    assert others.startswith("svc: 2 of 11 contexts with a text that is not in the page that they name. Recall ")

@@ -63,15 +63,16 @@ def test_a_search_that_finds_nothing_brings_nothing() -> None:
 def test_who_never_searches_has_found_nothing() -> None:
     row = did(tool("page"), **NOTHING)
     assert (score("searches", row).value, score("recall_by_step@3", row).value) == (0.0, 0.0)
-    for name in ("search_novelty", "repeated_searches", "searches_after_evidence"):
+    for name in ("search_novelty", "repeated_searches"):
         found = score(name, row)
         assert (found.value, found.undefined) == (None, True), name
+    assert score("searches_after_evidence", row).value == 1.0
 
 
-def test_without_all_the_evidence_no_search_comes_after_it() -> None:
-    """0 would say that the agent stopped in time."""
+def test_without_all_the_evidence_every_search_was_in_vain() -> None:
+    """0 would say that the agent stopped in time, and without a value it would leave the mean for finding nothing."""
     found = score("searches_after_evidence", did(search("a", "returns.md#0"), search("b", "lamps.md#0")))
-    assert (found.value, found.undefined, found.reason) == (None, True, "its searches do not find all that is needed")
+    assert (found.value, found.undefined, found.reason) == (1.0, False, "its searches do not find all that is needed")
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ class Pair:
 
     first: Sequence[float]
     second: Sequence[float]
+    are_broken: bool = False
 
     @property
     def differences(self) -> list[float]:
@@ -67,7 +68,8 @@ def between(first: Suite, second: Suite, measure: str) -> Pair:
     """Return the values of both, of the cases that both have one of."""
     a, b = (values_of(side, measure) if is_measured(side, measure) else {} for side in (first, second))
     common = [case for case in a if case in b]
-    return Pair([a[case] for case in common], [b[case] for case in common])
+    are_broken = any(len(each.errors) >= 3 and len(each.errors) > 0.05 * len(each.rows) for each in (first, second))
+    return Pair([a[case] for case in common], [b[case] for case in common], are_broken)
 
 
 class Family:
@@ -93,7 +95,7 @@ class Family:
 
     def is_significant(self, key: Key) -> bool | None:
         """Return whether both are at most 5 % and the interval does not hold 0; None where that hangs on the draws."""
-        if key not in self.by_t or self.by_t[key] > 0.05 or self.by_chance[key][0] > 0.05:
+        if key not in self.by_t or self.pairs[key].are_broken or self.by_t[key] > 0.05 or self.by_chance[key][0] > 0.05:
             return False
         measure = key[1].split()[-1] if "=" in key[1] else named(key[1])
         (low_0, low_1), (high_0, high_1) = map(chance.pair, self.pairs[key].interval(measure) or (1.0, 1.0))
@@ -133,6 +135,8 @@ def _sentence(said: str, pair: Pair, is_sure: bool | None, key: Key) -> str:
     """Check the words beside the numbers."""
     if pair.is_flat or is_sure is None:
         return ""
+    if pair.are_broken:
+        return "" if said.startswith("neither is better: ") else f"{key}: {said!r}, where errors are too many"
     first, second = _sides(key[0])
     better = first if (fmean(pair.differences) > 0) != (named(key[1]) in LOWER) else second
     wanted = f"{better} is better" if is_sure else "not sure, it may be chance: "

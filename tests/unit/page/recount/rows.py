@@ -38,6 +38,11 @@ class Suite:
         return {case: None for case in self.asked if case in self.rows and self.rows[case]["status"] == "ok"}
 
     @property
+    def errors(self) -> list[str]:
+        """Cases whose row is an error."""
+        return [case for case in self.asked if case in self.rows and case not in self.answered]
+
+    @property
     def lost(self) -> list[str]:
         """Cases that were asked for, and of which no row came."""
         return [case for case in self.asked if case not in self.rows]

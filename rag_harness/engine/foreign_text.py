@@ -1,0 +1,80 @@
+"""Contexts whose text does not stand in the page that they name: the right id, and the words of something else.
+
+Ranking measures go by the names of pages. Where the texts are others, they measure what no reader was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from rag_harness.pipelines.endpoint.text_origins import TextOrigins
+from rag_harness.results.manifest import SuiteRecord, of_run
+from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.types import Document
+from rag_harness.words.same_words import words_of
+
+MOST_ROWS = 2000
+"""Most rows that are looked at, spread evenly over the file: their share is that of all of them."""
+
+
+class ForeignText(NamedTuple):
+    """How many contexts name a page that is there and have a text, and how many of these texts it does not have."""
+
+    foreign: int = 0
+    of: int = 0
+
+
+class Pages:
+    """The texts of pages, and whether they say something. Case, punctuation, marks and white space do not count.
+
+    Args:
+        documents: all pages.
+    """
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._texts = {document.doc_id: document.text for document in documents}
+        self._folded: dict[str, str] = {}
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {doc_id: number for number, doc_id in enumerate(self._texts)}
+
+    @cached_property
+    def _origins(self) -> TextOrigins:
+        return TextOrigins(list(self._texts.values()))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a page of this name."""
+        return name in self._texts
+
+    def says(self, name: str, text: str) -> bool:
+        """Whether a page has a text, or a run of six words of it: a pipeline may shorten texts, or join them."""
+        if name not in self._folded:
+            self._folded[name] = " ".join(self._texts[name].split())
+        # Most texts stand there literally, and need no index of all pages.
+        return " ".join(text.split()) in self._folded[name] or self._origins.shares(text, self._numbers[name])
+
+
+def foreign_text(output: Path, record: SuiteRecord, documents: Sequence[Document]) -> ForeignText:
+    """Return how many contexts of a suite's rows have a text that the page which they name does not have."""
+    pages, foreign, of = Pages(documents), 0, 0
+    for row in _some_rows(output / record.file, record):
+        for chunk in row.retrieved_chunks:
+            if pages.has(chunk.metadata.filename) and words_of(chunk.text):
+                of += 1
+                foreign += not pages.says(chunk.metadata.filename, chunk.text)
+    return ForeignText(foreign, of)
+
+
+def _some_rows(file: Path, record: SuiteRecord) -> Iterator[ExperimentResult]:
+    if not file.is_file():
+        return
+    counts, total = of_run(record), sum(1 for _ in numbered_lines(file))
+    step = max(1, -(-total // MOST_ROWS))
+    for number, (_, line, _) in enumerate(numbered_lines(file)):
+        row = row_or_none(line) if number % step == 0 else None
+        if row is not None and row.ok and counts(row):
+            yield row
