@@ -211,7 +211,8 @@ def _weighed(
 
 def _alike(gate: Gate, values: Mapping[str, float], rules: GateRules) -> str:
     """Say on how many pages, or in how many conversations, the cases are; empty where each stands alone."""
-    clusters = clusters_of(gate.suite, values, rules)
+    # A verdict about these cases and no others does not hang on how alike they are.
+    clusters = clusters_of(gate.suite, values, rules) if rules.population == "like" else None
     return alike_said(clusters, rules.cluster) if clusters else ""
 
 

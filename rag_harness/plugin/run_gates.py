@@ -137,7 +137,6 @@ class RunGates:
         from rag_harness.gates.calibrated import corrections
         from rag_harness.gates.gates_of_run import unit_of
         from rag_harness.plugin.gate_age import if_fresh
-        from rag_harness.report.doubts import foreign_said
         from rag_harness.report.over_conversations import over_conversations, rules_over_conversations
         from rag_harness.report.over_repeats import answers_said, over_repeats
 
@@ -149,7 +148,7 @@ class RunGates:
         untested = "; ".join(filter(None, [self._untested(gate), self._skipped(gate)]))
         fails = bool(untested) and self._fails_anyway(gate)
         left_out = Verdict(gate, "not judged", reason=untested) if untested and not fails else None
-        if verdict := left_out or self.reach.out_of_reach(gate, self.baseline is not None):
+        if verdict := left_out or self.reach.out_of_reach(gate, self.baseline is not None) or self._foreign(gate):
             return verdict
         if why := self._refused(gate):
             return Verdict(gate, "failed", reason=f"cannot be judged: {why}", lacking=True)
@@ -158,8 +157,6 @@ class RunGates:
             return Verdict(gate, "failed", reason=f"cannot be judged: {taken_out}", lacking=True)
         if why := self._not_comparable(gate, refused):
             return Verdict(gate, "failed", reason=why)
-        if why := foreign_said(gate, [self.findings.tables[name] for name in self._known_of(gate)], settings):
-            return Verdict(gate, "not judged", reason=why)
         baseline = self.baseline.suites if self.baseline else {}
         correct = corrections(settings.path(settings.judges), self._session.output)
         rules = self._rules_for(gate, self._rules, self.findings.has_settled(gate.suite))
@@ -179,6 +176,15 @@ class RunGates:
         )
         verdict = replace(verdict, reason="; ".join(filter(None, [verdict.reason, *said])))
         return if_fresh(verdict, tables, settings.max_age)
+
+    def _foreign(self, gate: Gate) -> Verdict | None:
+        """Return the verdict of a gate that goes by names of pages, where most contexts have the texts of others."""
+        from rag_harness.gates import Verdict
+        from rag_harness.report.doubts import foreign_said
+
+        tables = [self.findings.tables[name] for name in self._known_of(gate)]
+        why = foreign_said(gate, tables, self._session.settings)
+        return Verdict(gate, "not judged", reason=why) if why else None
 
     def _untested(self, gate: Gate) -> str:
         """Return why cases of a gate were left untested, if pytest was stopped before them; empty where none was."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rag_harness.errors import DataError, PrerequisiteError
+from rag_harness.gates.alike import alike_said
 from rag_harness.gates.bounds import span_of
 from rag_harness.measures import measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
@@ -41,7 +42,8 @@ class MeasureChange:
     none. ``p`` is from the paired permutation test, with Holm's adjustment over the suite's measures that differ; None
     where every case has the same value in both. ``rose`` and ``fell`` are the cases with a higher and a lower value.
     ``better`` is the better side; "" where the measure has none. ``conversations`` are None where no case is a turn.
-    ``clusters`` is the number of clusters that the cases are in, and 0 where they are in none. ``needed`` says how many
+    ``clusters`` is the number of clusters that the cases are in, and 0 where they are in none; ``alike`` says it
+    in words, as "on 9 pages". ``needed`` says how many
     cases a difference needs to be sure; None in a change that no run was read for. ``errors`` says that too many trials
     of one run ended with an error: then neither is better, except in its errors.
     """
@@ -61,6 +63,7 @@ class MeasureChange:
     clusters: int = 0
     needed: CasesNeeded | None = field(default=None, compare=False, repr=False)
     errors: str = ""
+    alike: str = ""
 
     @property
     def units(self) -> int:
@@ -227,6 +230,7 @@ def _change(
         change,
         conversations=conversation_changes(now, new, old, better),
         clusters=len({clusters[case] for case in cases}) if clusters else 0,
+        alike=alike_said([clusters[case] for case in cases]) if clusters else "",
         needed=CasesNeeded(now, before, measure, unit_named(measure), clusters),
         errors="" if measure == "error_rate" else many_errors(now, before),
     )

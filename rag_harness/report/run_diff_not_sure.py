@@ -58,8 +58,9 @@ def _too_few(diff: RunDiff) -> str:
     """Say that these cases cannot make any change sure, which p they can reach, and how many cases can."""
     best = min(diff.unsure, key=lambda each: least_p(each.units, diff.tests(each)))
     tests = diff.tests(best)
-    what = "case" if not best.clusters else "conversation" if best.conversations else "page or other cluster"
-    alike = f" in {counted(best.clusters, what)}" if best.clusters else ""
+    what = "cluster" if best.alike else "case"
+    what = next((each for each in ("page", "conversation") if each in best.alike), what)
+    alike = f" {best.alike}" if best.alike else ""
     together = f"with {_tests(diff, best)} that differ " if tests > 1 else ""
     least = least_p(best.units, tests)
     said = "p is 1" if least == 1 else f"p is at least {p_said(least)}"

@@ -63,6 +63,8 @@ class BoundReach:
         self._least, self._is_difference = (span[0] if span else None), is_difference
         # Number of clustered cases with as much information as one independent case.
         self._alike = max(1.0, (spread_of(array, clusters) / spread_of(array)) ** 2) if array.std() else 1.0
+        if not array.std() and clusters is not None:
+            self._alike = len(array) / len(set(clusters))  # nothing tells whether others of a cluster would differ
 
     def of(self, n: int) -> float:
         """Return how far the mean must be from a threshold, so that ``power`` of runs of n cases show it."""

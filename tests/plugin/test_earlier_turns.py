@@ -108,7 +108,7 @@ def test_a_claim_is_carried_over_in_a_first_run(talk: Suite, workers: str) -> No
 
 def look_at_claims(result: pytest.RunResult, found: dict[tuple[str, str], Any], conversation: str) -> None:
     result.assert_outcomes(passed=6)
-    result.stdout.fnmatch_lines(["passed *mine: carried_faithfulness <= 0.34*0.333*n=3 in 3 conversations"])
+    result.stdout.fnmatch_lines(["passed *mine: carried_faithfulness <= 0.34*0.333*n=3"])
     assert found["faithfulness", f"{conversation}#2"]["value"] == pytest.approx(1 / 3)
     carried = found["carried_faithfulness", f"{conversation}#2"]
     assert carried["value"] == pytest.approx(1 / 3)

@@ -158,7 +158,8 @@ def test_a_seed_gives_another_order(suite: Suite) -> None:
 
 def test_a_slice_is_settled_by_its_own_cases(suite: Suite) -> None:
     plant(suite, range(30, CASES))
-    suite.run("--rag-stop-early", "--rag-concurrency=1", "--rag-gate=e3[half=first]: recall@5 >= 0.7 @95%")
+    gate_of_half = "--rag-gate=e3[half=first]: recall@5 >= 0.7 @95%"
+    suite.run("--rag-stop-early", "--rag-concurrency=1", "--rag-foreign-text=allow", gate_of_half)
     (gate,) = gates(suite)
     assert gate["state"] == "passed"
     assert gate["reason"].startswith("settled after")

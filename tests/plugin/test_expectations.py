@@ -212,7 +212,7 @@ def test_broken_expectations_that_no_gate_looks_at_are_noted(fixed: Suite) -> No
 
 
 def test_answers_without_a_word_are_noted_where_something_is_expected(fixed: Suite) -> None:
-    fixed.pytester.makepyfile(PIPELINE.replace('text + " [Source 1]", citations=(1,)', '""'))
+    fixed.pytester.makepyfile(PIPELINE.replace('text + " [Source 1]", citations=(1,))', '""), retrieval_only=True'))
     expecting(fixed, [{"contains": "45 days"}], [])
     result = fixed.run("-k", "test_it", "--rag-gate=mine: error_rate <= 0")
     result.stdout.fnmatch_lines(["note     mine: none of 2 answers has a word, so nothing is measured of answers"])

@@ -173,7 +173,7 @@ def gated(shared_suite: Suite, request: pytest.FixtureRequest) -> Gated:
 
 def test_a_failed_gate_fails_the_run_and_is_named(gated: Gated) -> None:
     assert gated.result.ret == 1
-    lines = ["failed *golden: recall@1 >= 0.95 *0.800*n=5", "passed *golden: mrr@10 >= 0.1 *"]
+    lines = ["failed *golden: recall@1 >= 0.95 *0.800*n=5 on * pages", "passed *golden: mrr@10 >= 0.1 *"]
     gated.result.stdout.fnmatch_lines(["*= rag gates =*", *lines])
     text = gated.result.stdout.str()
     assert "105%" not in text

@@ -57,7 +57,7 @@ def test_an_expected_failure_is_not_red(suite: Suite) -> None:
 
 
 def test_a_gate_that_had_to_be_judged_and_was_not_is_red(suite: Suite) -> None:
-    result = suite.run(GATE, "--rag-gate=e2: recall@5 >= 0.5", "--rag-not-judged=fail", "-k", "e3")
+    result = suite.run(GATE, "--rag-gate=e3: hit@5 >= baseline", "--rag-not-judged=fail")
     assert result.ret == 1
     said = "1 gate not judged, which fails this run (--rag-not-judged=fail); 1 gate passed"
     assert head(suite.path) == f"## ❌ FAIL: {said}"

@@ -369,7 +369,7 @@ def test_an_answer_that_came_and_cannot_be_read_is_not_asked_for_again(chat: Sui
     server.mute = {"q2"}
     for _ in range(2):
         chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=6, failed=3)
-        assert rows(chat)["c0#2"]["error"]["stage"] == "read"
+        assert rows(chat)["c0#2"]["error"]["stage"] == "answer"
         assert len(server.heard) == 9
 
 

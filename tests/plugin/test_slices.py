@@ -54,7 +54,7 @@ def two(suite: Suite) -> Suite:
 
 @pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_the_winner_of_each_slice_is_printed_and_kept(two: Suite, workers: str) -> None:
-    result = two.run(workers, "--rag-slices=query_type", "--rag-report=report.html")
+    result = two.run("--rag-cluster=none", workers, "--rag-slices=query_type", "--rag-report=report.html")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -79,7 +79,7 @@ def test_the_winner_of_each_slice_is_printed_and_kept(two: Suite, workers: str) 
 def test_it_stands_in_the_ini_file_with_what_it_names_measured_and_judged(two: Suite) -> None:
     asked = "rag_slices =\n    query_type: error_rate\n    topic: recall@3, factuality, total_ms\n"
     two.pytester.makeini(f"[pytest]\naddopts = -p no:cacheprovider\nrag_kb_dir = kb\nrag_profile = mock\n{asked}")
-    result = two.run("-p", "no:xdist")
+    result = two.run("--rag-cluster=none", "-p", "no:xdist")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -99,7 +99,7 @@ def test_it_stands_in_the_ini_file_with_what_it_names_measured_and_judged(two: S
 
 def test_nothing_is_said_without_the_option_or_of_one_experiment(two: Suite) -> None:
     for args in ([], ["--rag-slices=query_type", "-k", "careful"]):
-        result = two.run(*args)
+        result = two.run("--rag-cluster=none", *args)
         assert result.ret == 0
         result.stdout.no_fnmatch_line("*rag slices*")
         assert "slices" not in json.loads((two.path / "output" / "summary.json").read_text())
@@ -122,7 +122,7 @@ EMPTY_NAME = ("topic,", "*-slices=topic,: a name is empty in 'topic,'. Example: 
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(two: Suite, workers: str, option: str, said: str) -> None:
-    result = two.run(workers, f"--rag-slices={option}")
+    result = two.run("--rag-cluster=none", workers, f"--rag-slices={option}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([said])
     assert two.rows("careful") == []
@@ -133,7 +133,7 @@ def test_a_key_of_other_named_data_is_no_mistake(two: Suite) -> None:
     asked = {"query_id": "b1", "query": "What pulls?", "ground_truth": "Gravity.", "metadata": {"chapter": "1"}}
     (two.path / "book" / "queries.jsonl").write_text(json.dumps(asked))
     (two.path / "pyproject.toml").write_text('[tool.rag_harness.data.book]\nkb = "book"\nexperiments = ["tutor"]\n')
-    result = two.run("--rag-slices=query_type, chapter")
+    result = two.run("--rag-cluster=none", "--rag-slices=query_type, chapter")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["query_type=direct*careful 0.900 *"])
     result.stdout.no_fnmatch_line("*chapter*")
