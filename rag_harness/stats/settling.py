@@ -16,9 +16,10 @@ import numpy as np
 
 from rag_harness.stats.bounded import ValueRange
 from rag_harness.stats.clusters import cluster_sums, standard_error
-from rag_harness.stats.difference_bounds import FEWEST_DIFFERING, LARGEST_SHARE_OF_SQUARES
+from rag_harness.stats.difference_bounds import FEWEST_DIFFERING, LARGEST_SHARE_OF_SQUARES, difference_bounds
 from rag_harness.stats.distributions import t_quantile
-from rag_harness.stats.inputs import Floats, Values, checked_confidence, floats
+from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked_confidence, floats
+from rag_harness.stats.mean_bounds import mean_bounds
 from rag_harness.stats.students import skew_term
 
 _RUNS = 600
@@ -62,18 +63,40 @@ class BoundReach:
         self._shares = counts / counts.sum()
         self._least, self._is_difference = (span[0] if span else None), is_difference
         # Number of clustered cases with as much information as one independent case.
-        self._alike = max(1.0, (spread_of(array, clusters) / spread_of(array)) ** 2) if array.std() else 1.0
-        if not array.std() and clusters is not None:
-            self._alike = len(array) / len(set(clusters))  # nothing tells whether others of a cluster would differ
+        self._alike = 1.0
+        if clusters is not None and len(set(clusters)) < len(array):
+            self._alike = len(array) / self._worth(array, span, clusters)
 
     def of(self, n: int) -> float:
         """Return how far the mean must be from a threshold, so that ``power`` of runs of n cases show it."""
-        alone = max(2, round(n / self._alike))
+        return self._gap(max(2, round(n / self._alike)), self._power)
+
+    def _gap(self, alone: int, power: float) -> float:
+        """Return how far below the mean the bound of ``alone`` independent cases is in that share of runs, or less."""
         counts = np.random.default_rng(0).multinomial(alone, self._shares, _RUNS).astype(float)
         with np.errstate(invalid="ignore"):
-            bound = float(np.quantile(self._lower(counts, alone), 1 - self._power))
+            bound = float(np.quantile(self._lower(counts, alone), 1 - power))
         # Where runs have no bound at all, the quantile lies among infinite numbers and is none.
         return inf if isnan(bound) else self._mean - bound
+
+    def _worth(self, array: Floats, span: ValueRange | None, clusters: Sequence[Hashable]) -> int:
+        """Return how many independent cases like these have a bound as near to the mean as that of the clusters."""
+        find = self._difference_bound if self._is_difference else self._mean_bound
+        try:
+            gap = self._mean - find(array, span, clusters)
+        except UndefinedError:
+            return 1
+        low, high = 1, len(array)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._gap(max(2, middle), 0.5) <= gap else (middle + 1, high)
+        return high
+
+    def _mean_bound(self, array: Floats, span: ValueRange | None, clusters: Sequence[Hashable]) -> float:
+        return mean_bounds(array, span, self._confidence, clusters).low
+
+    def _difference_bound(self, array: Floats, span: ValueRange | None, clusters: Sequence[Hashable]) -> float:
+        return difference_bounds(array, span, self._confidence, clusters).interval.low
 
     def cases(self, gap: float) -> int | None:
         """Return the number of cases needed where the mean is ``gap`` away from the threshold.
