@@ -124,7 +124,7 @@ class BriefSection:
         tables, gates = self._findings.tables, self._gates.configured
         # The section of the gates says it, too, where it is printed.
         is_said = self._is_told_in_full
-        remarks = [*self._gates.notes, *([] if is_said else self._gates.not_judged_said(unselected=False))]
+        remarks = [*self._gates.notes, *([] if is_said else self._gates.not_judged_said())]
         remarks += [*first_answers_said(noises, gates), *retries_said(tables)]
         remarks += not_gated_lines(tables, gates)
         remarks += not_looked_up(self._session, self._findings)

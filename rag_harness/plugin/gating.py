@@ -208,15 +208,15 @@ class GateKeeper:
         how = renewal(self._findings.tables, session.access.calls_network, session.settings.overwrite)
         return [*self.origins, *([how] if how else [])]
 
-    def not_judged_said(self, unselected: bool = True) -> Iterator[str]:
+    def not_judged_said(self) -> Iterator[str]:
         """Yield why gates were not judged, each reason once; those that fail the run are told as failures.
 
-        ``unselected``: also those whose suite the command did not select.
+        The line of the gates names the suites that the command did not select.
         """
         from rag_harness.report.wording import counted
 
         grouped = [each for each in self.verdicts if self._is_grouped(each)]
-        reasons = Counter(verdict.reason for verdict in grouped if unselected or verdict.excuse != "suite")
+        reasons = Counter(verdict.reason for verdict in grouped if verdict.excuse != "suite")
         yield from (f"{counted(n, 'gate')} not judged: {why}" for why, n in reasons.items())
 
     def _write_verdicts(self, terminal: pytest.TerminalReporter) -> None:
