@@ -95,8 +95,16 @@ def _row(said: Gate, k: int, ident: str) -> list[Cell]:
     shown = told_apart(value, threshold, unit, equal(value, threshold))
     drawing = gate_bar(said, gate, tone, ident) if gate else ""
     limit = limit_said(gate, threshold, shown[1], unit)
-    figures = word_cells(shown[0], limit, sureness(said, gate), f"{said['n']:,}")
+    figures = word_cells(shown[0], limit, sureness(said, gate), _counted(said))
     return [Cell(said["gate"]), state, *figures, Cell("", drawing=drawing), Cell(reason)]
+
+
+def _counted(said: Gate) -> str:
+    """Return how many cases have a value, of how many, and on how many pages or in how many conversations they are."""
+    of = f" of {said['of']:,}" if said.get("of", 0) > said["n"] else ""
+    alike = f" {said['alike']}" if said.get("alike") else ""
+    declined = f", {said['declined']:,} declined" if said.get("declined") else ""
+    return f"{said['n']:,}{of}{alike}{declined}"
 
 
 def _notes(gates: Sequence[Gate]) -> Iterator[str]:

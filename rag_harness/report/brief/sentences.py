@@ -17,6 +17,7 @@ from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.summary import is_no_llm
 from rag_harness.report.wording import listed, short
+from rag_harness.stats.by_case import in_both
 
 SentenceTopic = Literal["found", "best", "sure", "why", "next"]
 _NOT_LOOKED = (
@@ -180,7 +181,7 @@ def _sure(brief: Brief) -> Iterator[Sentence]:
         if leads:
             on = f"On {field.data}: " if len(brief.fields) > 1 else ""
             tests = f" p is corrected for {field.tests} tests (Holm)." if field.tests > 1 else ""
-            said = " ".join(_sureness(lead) for lead in leads)
+            said = " ".join(_sureness(lead, brief) for lead in leads)
             yield Sentence("sure", f"{on}{said}{tests}", "good" if all(lead.is_sure for lead in leads) else "unsure")
         elif len(field.names) == 1:
             yield from _width(field, brief)
@@ -208,14 +209,16 @@ def _width(field: Field, brief: Brief) -> Iterator[Sentence]:
         )
 
 
-def _sureness(lead: Lead) -> str:
+def _sureness(lead: Lead, brief: Brief) -> str:
     cell = lead.nearest
     assert cell is not None
     assert cell.found is not None
     found, unit, measure = cell.found, lead.standing.unit, lead.standing.measure
     between = f" {bounds(*found.interval, unit, signed=True, digits=3)}" if found.interval else ""
     pair = f"{short(cell.first)} - {short(cell.second)}"
-    said = f"{pair} in {measure}: {found.difference:+.3f}{between}, {found.n:,} questions"
+    first, second = (brief.tables[name] for name in (cell.first, cell.second))
+    both, _ = in_both(first.values(measure, {}), second.values(measure, {}))
+    said = f"{pair} in {measure}: {found.difference:+.3f}{between}, {found.n:,} questions{first.alike_said(both)}"
     p = f", p {p_said(max(cell.p_t, cell.p_permutation))}" if cell.p_t is not None and cell.p_permutation else ""
     if cell.is_significant:
         return f"Sure at 95 %: {said}{p}."

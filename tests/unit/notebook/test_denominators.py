@@ -1,0 +1,252 @@
+"""What a mean is of: the questions that allow a measure, whatever their answers and contexts are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness import Answer, Chunk, Experiment, Hit, PipelineOutput, evaluate
+from rag_harness.notebook.evaluation import Evaluation
+from rag_harness.notebook.gate_check import GateCheck
+
+TRUTH = "Lamps can be returned within 45 days of delivery."
+QUESTIONS = [
+    {"query_id": f"q{n}", "query": f"How long can I return lamp {n}?", "ground_truth": TRUTH} for n in range(40)
+]
+JUDGED = ["faithfulness", "context_recall"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAG_PROFILE", "mock")
+    return tmp_path
+
+
+def out(text: str, *contexts: tuple[str, str], **stated: Any) -> PipelineOutput:
+    hits = tuple(
+        Hit(Chunk(f"{page}#{n}", page, said), score=1.0 / n, rank=n) for n, (page, said) in enumerate(contexts, 1)
+    )
+    return PipelineOutput(Answer(text, **stated), retrieved=hits, context=hits)
+
+
+def finding(every: int, context: str = TRUTH) -> Callable[[str], PipelineOutput]:
+    """Return a pipeline that finds something for each question whose number is a multiple of ``every``."""
+
+    def rag(question: str) -> PipelineOutput:
+        number = int(question.rsplit(maxsplit=1)[-1].rstrip("?"))
+        found = [("returns.md", context)] if number % every == 0 else []
+        return out(TRUTH if found else "Lamps can be returned within 90 days.", *found)
+
+    return rag
+
+
+def state(found: GateCheck) -> list[str]:
+    return [verdict.state for verdict in found.verdicts]
+
+
+def mean(found: Evaluation, measure: str) -> float | None:
+    return found.figures[measure].mean
+
+
+@pytest.mark.parametrize(("every", "share"), [(10, 0.1), (2, 0.5)])
+def test_a_retrieval_that_finds_nothing_has_done_badly(every: int, share: float) -> None:
+    found = evaluate(finding(every), QUESTIONS, measures=JUDGED)
+    assert (mean(found, "faithfulness"), mean(found, "context_recall")) == (share, share)
+    assert state(found.check("faithfulness >= 0.8", "context_recall >= 0.8", "faithfulness >= 0.7 @95%")) == [
+        "failed", "failed", "failed"
+    ]  # fmt: skip
+    assert {found.figures[name].n for name in JUDGED} == {40}
+
+
+def test_contexts_of_white_space_are_none() -> None:
+    found = evaluate(finding(1, " \n"), QUESTIONS, measures=JUDGED)
+    assert (mean(found, "faithfulness"), mean(found, "context_recall"), found.figures["faithfulness"].n) == (0, 0, 40)
+
+
+def test_who_says_nothing_and_never_finds_anything_retrieves_nothing() -> None:
+    """A gate on its contexts says that there should be some, and so does an earlier run that had one."""
+    found = evaluate(finding(100), QUESTIONS[1:], measures=JUDGED)
+    assert (mean(found, "faithfulness"), found.figures["faithfulness"].why_not) == (None, "no retrieval")
+    assert state(found.check("faithfulness >= 0.1")) == ["failed"]
+    assert "n=39" in str(found.check("faithfulness >= 0.1"))
+    evaluate(finding(100), QUESTIONS[:1], measures=JUDGED)
+    again = evaluate(finding(100), QUESTIONS[1:], measures=JUDGED)
+    assert mean(again, "faithfulness") == 0.0
+
+
+@pytest.mark.parametrize(("retrieves", "value"), [(True, 0.0), (False, None)])
+def test_an_experiment_may_say_whether_it_retrieves(retrieves: bool, value: float | None) -> None:
+    class Rag:
+        def answer(self, query: object) -> PipelineOutput:
+            return out("45 days")
+
+    stated = Rag()
+    stated.retrieves = retrieves  # type: ignore[attr-defined]
+    by_attribute = evaluate(stated, QUESTIONS, measures=JUDGED)
+    by_field = evaluate(Experiment("field", Rag(), retrieves=retrieves), QUESTIONS, measures=JUDGED)
+    assert mean(by_attribute, "faithfulness") == mean(by_field, "faithfulness") == value
+
+
+def test_half_of_the_answers_decline() -> None:
+    """What claims nothing leaves faithfulness, and the line says so; it leaves no measure of what was found."""
+
+    def rag(question: str) -> PipelineOutput:
+        declines = int(question.rsplit(maxsplit=1)[-1].rstrip("?")) % 2
+        return out("I don't know." if declines else TRUTH, ("returns.md", TRUTH))
+
+    found = evaluate(rag, QUESTIONS, measures=[*JUDGED, "answer_relevancy", "answer_correctness"])
+    assert "n=20 of 40, 20 declined" in str(found.check("faithfulness >= 0.8"))
+    assert {found.figures[name].n for name in ("context_recall", "answer_relevancy", "answer_correctness")} == {40}
+    assert mean(found, "answer_correctness") == 0.5 * (mean(found, "faithfulness") or 0)
+
+
+@pytest.mark.parametrize(("stated", "declined"), [({}, 1.0), ({"abstained": False}, 0.0), ({"abstained": True}, 1.0)])
+def test_words_decide_whether_an_answer_declines_where_its_pipeline_does_not(
+    stated: dict[str, bool], declined: float
+) -> None:
+    found = evaluate(lambda _: PipelineOutput(Answer("I don't know.", **stated)), QUESTIONS)  # type: ignore[arg-type]
+    assert mean(found, "abstention_rate") == declined
+    assert state(found.check("false_abstention_rate <= 0.1")) == ["failed" if declined else "passed"]
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_answer_is_an_error_of_the_answer(text: str) -> None:
+    for pipeline in (lambda _: text, lambda _: out(text, ("returns.md", TRUTH))):
+        found = evaluate(pipeline, QUESTIONS[:2], measures=JUDGED)
+        (row, _) = found.frame("records")
+        assert (row["status"], row["error"][:8]) == ("error", "answer: ")
+        assert (mean(found, "error_rate"), mean(found, "token_f1")) == (1.0, 0.0)
+
+
+def test_what_only_retrieves_says_so_and_answers_nothing() -> None:
+    hits = (Hit(Chunk("returns.md#1", "returns.md", TRUTH), 1.0, 1),)
+    gold = [{**question, "context_reference": ["returns.md"]} for question in QUESTIONS]
+    found = evaluate(lambda _: PipelineOutput(Answer(""), hits, hits, retrieval_only=True), gold)
+    assert (mean(found, "error_rate"), mean(found, "recall@5")) == (0.0, 1.0)
+
+
+def pages(folder: Path, number: int = 8) -> Path:
+    kb = folder / "kb"
+    kb.mkdir()
+    for n in range(number):
+        (kb / f"p{n}.md").write_text(
+            f"# Page {n}\n\nThe lamp of series {n} comes back within {n + 10} days of its sale.\n"
+        )
+    return kb
+
+
+def about(page: int, *, copies: int = 1, first: int = 0) -> list[dict[str, Any]]:
+    return [
+        {"query_id": f"p{page}-{first + n}", "query": f"lamp {page}?", "context_reference": [f"p{page}.md"]}
+        for n in range(copies)
+    ]
+
+
+def of_page(question: str) -> int:
+    return int(question.split()[1].rstrip("?"))
+
+
+def test_questions_of_one_page_are_one_cluster_and_the_line_says_it() -> None:
+    asked = [each for page in range(8) for each in about(page, copies=5)]
+    rag = lambda question: out("x", (f"p{of_page(question) % 6}.md", "x"))  # noqa: E731 - right on 6 of 8 pages
+    by_page, alone = (evaluate(rag, asked, cluster=cluster).figures["recall@5"] for cluster in ("", "none"))
+    assert (by_page.mean, alone.mean) == (0.75, 0.75)
+    assert None not in (by_page.low, alone.low)
+    assert by_page.low < alone.low - 0.1 < alone.high < by_page.high  # type: ignore[operator]
+    assert "n=40 on 8 pages" in str(evaluate(rag, asked).check("recall@5 >= 0.5"))
+    assert "n=40   pipeline" in str(evaluate(rag, asked, cluster="none").check("recall@5 >= 0.5"))
+
+
+def test_copies_of_easy_questions_make_nothing_sure() -> None:
+    asked = [each for page in range(4) for each in about(page, copies=20)]
+    asked += [each for page in range(4, 19) for each in about(page)]
+    rag = lambda question: out("x", (f"p{of_page(question)}.md" if of_page(question) < 18 else "other.md", "x"))  # noqa: E731
+    assert state(evaluate(rag, asked).check("recall@5 >= 0.9 @95%")) == ["inconclusive"]
+    assert state(evaluate(rag, asked, cluster="none").check("recall@5 >= 0.9 @95%")) == ["passed"]
+
+
+@pytest.mark.parametrize(
+    ("gold", "said"),
+    [
+        ([[]] * 20, "n=20"),
+        ([["gone.md"]] * 10 + [["returns/"]] * 10, "n=20 on 2 pages"),
+        ([["a.md"]] * 10 + [[]] * 10, "n=20 on 1 page and 10 alone"),
+        ([[f"p{n}.md"] for n in range(20)], "n=20"),
+    ],
+    ids=["none", "gone, and a folder", "some", "each another"],
+)
+def test_gold_that_names_no_page_or_a_strange_one(gold: list[list[str]], said: str) -> None:
+    asked = [
+        {"query_id": f"q{n}", "query": f"lamp {n}?", "context_reference": pages, "ground_truth": "x"}
+        for n, pages in enumerate(gold)
+    ]
+    assert f"{said}\n" in f"{evaluate(lambda _: 'x', asked).check('token_f1 >= 0.5')}\n"
+
+
+def test_equal_questions_with_equal_gold_are_one_question() -> None:
+    asked = [
+        {"query_id": f"q{n}", "query": "Lamp?" if n % 2 else "lamp? ", "ground_truth": "x" if n < 10 else "y"}
+        for n in range(20)
+    ]
+    assert "n=20 of 2 questions" in str(evaluate(lambda _: "x", asked).check("token_f1 >= 0.4"))
+
+
+def test_turns_are_of_their_conversation_and_other_questions_of_their_page() -> None:
+    talk = {"turns": [{"query": f"turn {n}?", "ground_truth": "x"} for n in (1, 2, 3)]}
+    asked: list[Any] = [{**talk, "conversation_id": name} for name in ("c1", "c2")]
+    asked += [each for page in range(2) for each in about(page, copies=2)]
+    found = str(evaluate(lambda _: "x", asked).check("abstention_rate <= 0.5"))
+    assert "n=10 in 2 conversations and on 2 pages" in found
+
+
+def test_one_page_bounds_nothing_and_says_what_to_do() -> None:
+    (said,) = evaluate(lambda _: out("x", ("p0.md", "x")), about(0, copies=30)).check("recall@5 >= 0.5 @95%").verdicts
+    assert said.state == "inconclusive"
+    remedy = "all are on 1 page, which bounds nothing: --rag-cluster=none counts each by itself, "
+    assert said.reason.startswith(remedy)
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_two_pages_bound_little(kept: int) -> None:
+    asked = [*about(0, copies=15), *about(1, copies=15)]
+    (said,) = (
+        evaluate(lambda q: out("x", (f"p{of_page(q) * kept}.md", "x")), asked).check("recall@5 >= 0.9 @95%").verdicts
+    )
+    assert said.state == "inconclusive"
+
+
+def test_right_names_with_foreign_texts_are_not_judged(folder: Path) -> None:
+    kb, asked = pages(folder), [each for page in range(8) for each in about(page)]
+    foreign = evaluate(lambda q: out("x", (f"p{of_page(q)}.md", "Nobody has ever written these words.")), asked, kb=kb)
+    (said,) = foreign.check("recall@5 >= 0.5").verdicts
+    assert (said.state, mean(foreign, "recall@5")) == ("not judged", 1.0)
+    assert said.reason.startswith("8 of 8 contexts do not stand in the page that they name.")
+    assert "--rag-foreign-text=allow" in said.reason
+    assert state(foreign.check("evidence_recall >= 0", "token_f1 >= 0")) != ["not judged"] * 2
+    allowed = evaluate(
+        lambda q: out("x", (f"p{of_page(q)}.md", "Nobody has ever written these words.")),
+        asked,
+        kb=kb,
+        foreign_text="allow",
+    )
+    assert state(allowed.check("recall@5 >= 0.5")) == ["passed"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The lamp of series {n} comes back within {m} days of its sale.",
+        "the LAMP  of series {n}\ncomes back, within {m} days",
+        "**within {m} days** of its sale",
+    ],
+)
+def test_own_words_stand_in_their_page(folder: Path, text: str) -> None:
+    kb, asked = pages(folder), [each for page in range(8) for each in about(page)]
+    own = evaluate(
+        lambda q: out("x", (f"p{of_page(q)}.md", text.format(n=of_page(q), m=of_page(q) + 10))), asked, kb=kb
+    )
+    assert state(own.check("recall@5 >= 0.5")) == ["passed"]
