@@ -47,7 +47,7 @@ def unmeasured(suite: Suite, measure: str) -> dict[str, int]:
     """Return how many answers have no value of a judged measure that applies to them, by the reason."""
     if _is_of_retrieval(measure) and not _retrieves(suite):
         return {}
-    applies = [case for case in suite.answered if _applies(suite.cases[case], measure)]
+    applies = [case for case in suite.answered if applies(suite.cases[case], measure)]
     return dict(Counter(why for case in applies if (why := _why_none(suite, case, measure))))
 
 
@@ -63,7 +63,7 @@ def _why_none(suite: Suite, case: str, measure: str) -> str:
 
 
 def _value(suite: Suite, case: str, measure: str) -> Value:
-    if not _applies(suite.cases[case], measure):
+    if not applies(suite.cases[case], measure):
         return None
     if case not in suite.answered:
         return None if measure in _NO_WORST else float(measure in LOWER)
@@ -81,7 +81,7 @@ def _of_answer(suite: Suite, case: str, measure: str) -> Value:
     return _of_ranking(measure, _ranking(row), {page: n for page, n in about["qrels"].items() if n > 0})
 
 
-def _applies(case: Row, measure: str) -> bool:
+def applies(case: Row, measure: str) -> bool:
     if measure == "expectations":
         return "expect" in case  # the runs that are recounted expect nothing: one that did would fail as unknown
     if measure in ("token_f1", "context_precision"):
@@ -92,7 +92,7 @@ def _applies(case: Row, measure: str) -> bool:
         return bool(case["evidence"])
     if measure in ("citation_recall", "factuality", "hri_gold") or "@" in measure or measure == "r_precision":
         return any(relevance > 0 for relevance in case["qrels"].values())
-    return measure != "g_mean" or _applies(case, "context_precision")
+    return measure != "g_mean" or applies(case, "context_precision")
 
 
 def _is_of_retrieval(measure: str) -> bool:
@@ -105,7 +105,7 @@ def _retrieves(suite: Suite) -> bool:
 
 def _score(suite: Suite, case: str, measure: str) -> Value:
     found = suite.scores.get(case, {}).get(measure)
-    return found["value"] if found and _applies(suite.cases[case], measure) else None
+    return found["value"] if found and applies(suite.cases[case], measure) else None
 
 
 def _composite(measure: str, parts: Sequence[Value]) -> Value:

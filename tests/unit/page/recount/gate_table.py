@@ -8,7 +8,7 @@ from statistics import fmean
 
 from tests.unit.page.recount import chance
 from tests.unit.page.recount.fits import problem
-from tests.unit.page.recount.formulas import unmeasured, values_of
+from tests.unit.page.recount.formulas import applies, unmeasured, values_of
 from tests.unit.page.recount.page_tables import ShownTable
 from tests.unit.page.recount.plain_tables import NONE, span_of
 from tests.unit.page.recount.rows import Json, RunFiles, Suite
@@ -55,6 +55,13 @@ def _said(files: RunFiles, text: str, figures: Sequence[str]) -> Iterator[str]:
         yield from (f"{text}: {what}" for what in _gate(files, gate, figures) if what)
 
 
+def _claiming_nothing(suite: Suite, where: str, measure: str) -> list[str]:
+    """Return the answers that decline and have no value, though their question allows the measure."""
+    values, answers = values_of(suite, measure), dict.fromkeys(suite.answered, 0.0)
+    found = [case for case in _where(suite, where, answers) if suite.rows[case]["abstained"] and case not in values]
+    return [case for case in found if values and applies(suite.cases[case], measure)]
+
+
 def _gate(files: RunFiles, gate: re.Match[str], figures: Sequence[str]) -> Iterator[str]:
     state, value, against, between, n, why = figures
     mine, measure = files.suites[gate["suite"]], gate["measure"]
@@ -74,7 +81,10 @@ def _gate(files: RunFiles, gate: re.Match[str], figures: Sequence[str]) -> Itera
     yield problem(against, "{}", threshold) if is_other or against != _IN_THE_GATE else ""
     if is_other and offset:
         yield problem(parts, f"{gate['right']} {{}} {gate['sign']} {gate['offset']})", threshold - offset)
-    yield problem(n, "{}", len(values))
+    said, _, declined = n.removesuffix(" declined").partition(", ")
+    claims_nothing = [] if is_other else _claiming_nothing(mine, gate["where"], measure)
+    yield problem(said.partition(" of ")[0], "{}", len(values))
+    yield "" if int(declined or 0) == len(claims_nothing) else f"{n}, where {len(claims_nothing)} declined"
     is_paired = is_other and (not gate["sure"] or "=" not in gate["op"])
     by = chance.difference_bounds if is_paired else chance.bounds
     if gate["sure"]:
