@@ -47,8 +47,8 @@ def unmeasured(suite: Suite, measure: str) -> dict[str, int]:
     """Return how many answers have no value of a judged measure that applies to them, by the reason."""
     if _is_of_retrieval(measure) and not _retrieves(suite):
         return {}
-    applies = [case for case in suite.answered if applies(suite.cases[case], measure)]
-    return dict(Counter(why for case in applies if (why := _why_none(suite, case, measure))))
+    allowed = [case for case in suite.answered if applies(suite.cases[case], measure)]
+    return dict(Counter(why for case in allowed if (why := _why_none(suite, case, measure))))
 
 
 def _why_none(suite: Suite, case: str, measure: str) -> str:
