@@ -6,9 +6,11 @@ Cases are alike within their cluster: with a chance of the root of rho a case ha
 its own, so that two cases of a cluster correlate by rho = 0.33. Scores are 0 or 1 (80 % and 95 % are 1) and graded;
 pairs are of two pipelines that are equally good, each with clusters of its own. Sizes of clusters: 5, 20, or unequal
 (1 to 20, most of them small). A verdict is wrong where a bound at 95 % lies beyond the truth: PASS where the lower one
-does, FAIL where the upper one does. Goal: 94 % of intervals hold, and at most 5.5 % are wrong on each side. Beside each
-figure is what cases that stand alone would be given. The drift of conversations has a table of its own: each turn is
-right with a chance that falls by 0.04. Weights are drawn 1,000 times instead of 10,000.
+does, FAIL where the upper one does. Goal: 94 % of intervals hold, and at most 5.5 % are wrong on each side. Bounds
+that are right in 95 % miss that by chance in some of 180 lines, so a line that misses is drawn again, with another seed
+and six times the runs, and that counts. Beside each figure is what cases that stand alone would be given. The drift of
+conversations has a table of its own: each turn is right with a chance that falls by 0.04. Weights are drawn 1,000 times
+instead of 10,000.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 Sizes = npt.NDArray[np.int64]
 Found = tuple[Interval, Interval]
 """The bounds at 95 % each, and the 95 % interval."""
-RHO, HOLDS, WRONG = 0.33, 0.94, 0.055
+RHO, HOLDS, WRONG, AGAIN = 0.33, 0.94, 0.055, 6
 CASES = (20, 40, 100, 200, 400, 1000)
 SHOWN = ("two-point, 80 %", "two-point, 95 %", "mostly right, 80 %", "mostly zero")
 ANYTHING = Interval(-np.inf, np.inf)
@@ -142,17 +144,21 @@ def drifts(seed: int, runs: int, lengths: tuple[int, int]) -> Figures:
     return Figures(found, FALL)
 
 
-def lines(seed: int, runs: int) -> Iterator[tuple[str, Figures, Figures]]:
-    """Yield what was drawn, its figures by cluster, and those of cases that stand alone."""
+def lines() -> Iterator[tuple[str, Callable[[int, int], tuple[Figures, Figures]]]]:
+    """Yield what is drawn, and what draws it: takes a seed and a number of runs."""
     for layout in LAYOUTS:
         for n in CASES:
             for name in SHOWN:
-                rng = np.random.default_rng(seed)
-                yield f"{layout}, n = {n}, {name}", *means(rng, n, layout, name, runs)
-                yield f"{layout}, n = {n}, of two {name}", *pairs(rng, n, layout, name, runs)
+                yield f"{layout}, n = {n}, {name}", _drawing(means, n, layout, name)
+                yield f"{layout}, n = {n}, of two {name}", _drawing(pairs, n, layout, name)
             for share in (0.5, 0.95):
-                rng = np.random.default_rng(seed)
-                yield f"{layout}, n = {n}, p{share * 100:.0f} of times", *quantiles(rng, n, layout, share, runs)
+                yield f"{layout}, n = {n}, p{share * 100:.0f} of times", _drawing(quantiles, n, layout, share)
+
+
+def _drawing(
+    draw: Callable[..., tuple[Figures, Figures]], n: int, layout: str, what: str | float
+) -> Callable[[int, int], tuple[Figures, Figures]]:
+    return lambda seed, runs: draw(np.random.default_rng(seed), n, layout, what, runs)
 
 
 def main() -> None:
@@ -165,9 +171,14 @@ def main() -> None:
     print("wrong PASS / wrong FAIL at 95 % · 95 % intervals that hold\n")
     print(f"{'':44}{'by cluster':27}{'each case alone':27}")
     missed = 0
-    for said, by, alone in lines(chosen.seed, chosen.runs):
+    for said, draw in lines():
+        by, alone = draw(chosen.seed, chosen.runs)
+        how = ""
+        if not by.is_met:
+            how = f" drawn again: it was {by}"
+            by, alone = draw(chosen.seed + 1000, AGAIN * chosen.runs)
         missed += not by.is_met
-        print(f"{said:44}{by!s:27}{alone!s:27}{'' if by.is_met else '  missed'}", flush=True)
+        print(f"{said:44}{by!s:27}{alone!s:27}{'' if by.is_met else ' missed'}{how}", flush=True)
     for said, lengths in LENGTHS.items():
         print(f"{f'drift, {said}':44}{drifts(chosen.seed, chosen.runs, lengths)!s:27}")
     print(f"\n{missed} missed" if missed else "\nall met")
