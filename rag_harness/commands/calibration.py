@@ -79,13 +79,13 @@ def run_calibrate(chosen: argparse.Namespace) -> int:
     from rag_harness.judges.calibration.judged_answers import with_scores
     from rag_harness.judges.calibration.labels import read_labels, scaled
     from rag_harness.judges.calibration.saved import save_calibration
-    from rag_harness.judges.calibration.scored_answers import in_conversations
+    from rag_harness.judges.calibration.scored_answers import in_clusters
 
     found = read_labels(chosen.labels, chosen.key)
     labels = scaled(found.each, *_scale(chosen.scale))
     labels = with_scores(labels, chosen.scores, chosen.measure) if chosen.scores else labels
     scored = _scored(chosen, labels)
-    labels = in_conversations(labels, scored.rows) if scored else labels
+    labels = in_clusters(labels, scored.rows) if scored else labels
     subject, said = _subject(chosen, labels, scored)
     calibration = calibrate(subject, labels, said)
     file = save_calibration(chosen.judges, calibration)

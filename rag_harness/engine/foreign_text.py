@@ -10,11 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from rag_harness.pipelines.endpoint.text_origins import TextOrigins
+from rag_harness.pipelines import endpoints_of
+from rag_harness.protocols import Experiment
+from rag_harness.registry.own_parts import is_own_code
 from rag_harness.results.manifest import SuiteRecord, of_run
 from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.settings import Settings
 from rag_harness.types import Document
 from rag_harness.words.same_words import words_of
+from rag_harness.words.text_origins import TextOrigins
 
 MOST_ROWS = 2000
 """Most rows that are looked at, spread evenly over the file: their share is that of all of them."""
@@ -27,7 +31,12 @@ class ForeignText(NamedTuple):
     of: int = 0
 
 
-class Pages:
+def cuts_pages(experiment: Experiment, settings: Settings) -> bool:
+    """Return whether the contexts of an experiment come from this package's own parts, which cut them from pages."""
+    return experiment.id not in endpoints_of(settings) and not is_own_code(experiment.code)
+
+
+class PageTexts:
     """The texts of pages, and whether they say something. Case, punctuation, marks and white space do not count.
 
     Args:
@@ -60,7 +69,7 @@ class Pages:
 
 def foreign_text(output: Path, record: SuiteRecord, documents: Sequence[Document]) -> ForeignText:
     """Return how many contexts of a suite's rows have a text that the page which they name does not have."""
-    pages, foreign, of = Pages(documents), 0, 0
+    pages, foreign, of = PageTexts(documents), 0, 0
     for row in _some_rows(output / record.file, record):
         for chunk in row.retrieved_chunks:
             if pages.has(chunk.metadata.filename) and words_of(chunk.text):

@@ -14,7 +14,7 @@ reading with ``measure.py`` and ``ranking.py``.
 
 from __future__ import annotations
 
-from rag_harness.measures.measure import Better, Measure, Need, RankingMeasure, RowMeasure, Score, Unit
+from rag_harness.measures.measure import Better, Measure, Need, RankingMeasure, RowMeasure, Score, Unit, scored
 from rag_harness.measures.named import default_measures, known_measures, measure_named
 from rag_harness.measures.parts import columns_of, is_judged, parts_of
 
@@ -32,4 +32,5 @@ __all__ = [
     "known_measures",
     "measure_named",
     "parts_of",
+    "scored",
 ]

@@ -123,6 +123,20 @@ class RowMeasure(NamedMeasure, ABC):
         """Return the score of a row with an answer, of a case that the measure applies to."""
 
 
+def scored(measure: RowMeasure, case: Case, row: ExperimentResult) -> Score:
+    """Return the score of a row, also by a measure of a user's own that returns a plain number, or None for no value.
+
+    Raises:
+        TypeError: it returns something else.
+    """
+    said: object = measure.score(case, row)
+    if isinstance(said, Score):
+        return said
+    if said is None or (isinstance(said, (int, float)) and not isinstance(said, bool)):
+        return Score(None if said is None else float(said))
+    raise TypeError(f"{measure.name} returned {type(said).__name__}; a measure returns a Score, a number or None")
+
+
 class RankingMeasure(RowMeasure):
     """A measure of the ranking against the judged documents. It is computed for many rows at once, as arrays."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rag_harness.dataset.data import Data
 from rag_harness.dataset.owed import Owed, checked, plain, stated_in
+from rag_harness.engine.foreign_text import cuts_pages
 from rag_harness.engine.identities import Identities
 from rag_harness.engine.interrupted_runs import InterruptedRuns
 from rag_harness.engine.stored import adopt_journals
@@ -165,7 +166,7 @@ class _Evaluating:
         self._run = run
         if self._is_stopped:
             raise CriticalError("evaluate was cancelled before anything was asked.")
-        record = NotebookRecord(settings, asked.id, data, cases, wanted)
+        record = NotebookRecord(settings, asked.id, data, cases, wanted, cuts_pages(asked, settings))
         with ExitStack() as closing:
             closing.callback(parts.flush)
             # After an interrupt or a refused key, too: what came is a run that a report can read.

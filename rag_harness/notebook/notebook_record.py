@@ -81,6 +81,7 @@ class NotebookRecord:
         data: its questions.
         cases: all of them, with what their answers owe.
         wanted: what is judged.
+        is_ours: whether its contexts come from this package's own parts, which cut them from the pages.
     """
 
     settings: Settings
@@ -88,6 +89,7 @@ class NotebookRecord:
     data: Data
     cases: Sequence[Case]
     wanted: WantedMeasures
+    is_ours: bool = False
 
     def leave(self, selected: Sequence[str], arrived: Arrived) -> RunManifest:
         """Write ``run.json`` and the cases, and return what was written. Other suites to the same data stay in it."""
@@ -142,7 +144,7 @@ class NotebookRecord:
 
     def _foreign(self, output: Path, record: SuiteRecord) -> tuple[int, ...]:
         try:
-            if not self.data.has_documents:
+            if self.is_ours or not self.data.has_documents:
                 return ()
             found = foreign_text(output, record, self.data.documents)
         except (RagHarnessError, OSError):

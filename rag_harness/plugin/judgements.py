@@ -239,13 +239,13 @@ def _of(name: str, wanted: Sequence[JudgedMeasure], found: Mapping[str, Score], 
 
 def _of_the_row(name: str, row: ExperimentResult, case: Case) -> Score:
     """Return the score of a measure that needs no judge."""
-    from rag_harness.measures import RowMeasure, Score, measure_named
+    from rag_harness.measures import RowMeasure, Score, measure_named, scored
 
     measure: object = measure_named(name)
     if not isinstance(measure, RowMeasure):
         return Score(None, f"{name} is neither judged nor read off a row")
     why = measure.applies(case)
-    return Score(None, why, undefined=True) if why else measure.score(case, row)
+    return Score(None, why, undefined=True) if why else scored(measure, case, row)
 
 
 class LazyScores(Mapping[str, "Score"]):

@@ -127,11 +127,11 @@ class RunRecord:
 
     def _with_foreign_text(self, name: str, suite: SuiteRecord) -> SuiteRecord:
         """Return a record that says how many contexts have other texts than their pages. Those of ours have none."""
+        if self._is_ours(name):
+            return suite
         from rag_harness.engine.foreign_text import foreign_text
         from rag_harness.errors import RagHarnessError
 
-        if self._is_ours(name):
-            return suite
         try:
             data = self._data.of(suite.data)
             if not data.has_documents:
@@ -155,8 +155,11 @@ class RunRecord:
             experiment = session.experiments.known(asked)
         except RagHarnessError:
             return False
-        is_service = asked in session.experiments.endpoints
-        return experiment is not None and not is_service and not is_own_code(experiment.code)
+        if experiment is None or is_own_code(experiment.code):
+            return False
+        from rag_harness.engine.foreign_text import cuts_pages
+
+        return cuts_pages(experiment, session.settings)
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
         from rag_harness.engine.interrupted_runs import InterruptedRuns

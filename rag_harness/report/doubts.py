@@ -23,14 +23,14 @@ def doubts(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
         totals = table.totals
         if totals.retrieves and not totals.depth and totals.answered:
             yield f"{name}: none of {counted(totals.answered, 'answer')} came with a context"
-        if totals.placed:
-            yield from _without_words(name, totals.placed)
         if table.foreign and table.foreign[0]:
             yield (
                 f"{name}: {table.foreign[0]:,} of {counted(table.foreign[1], 'context')} with a text that is not in "
                 "the page that they name. Recall and other ranking measures go by the name and count them as found; "
                 "evidence_recall looks at texts, if questions have evidence quotes"
             )
+        if totals.placed:
+            yield from _without_words(name, totals.placed)
         if totals.evasive > _SHARE * totals.answered:
             yield (
                 f"{name}: {totals.evasive:,} of {counted(totals.answered, 'answer')} read like refusals, and are not "

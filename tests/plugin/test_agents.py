@@ -80,7 +80,7 @@ def test_searches_and_tools_of_an_agent_are_gated(suite: Suite) -> None:
         "tool_precision >= 0.5": "0.500*n=2",
         "tool_args_exact >= 1": "1.000*n=1",
     }
-    result = agent(suite).run(*(f"--rag-gate=mine: {gate}" for gate in wanted))
+    result = agent(suite).run("--rag-foreign-text=allow", *(f"--rag-gate=mine: {gate}" for gate in wanted))
     assert result.ret == 0
     for gate, found in wanted.items():
         result.stdout.fnmatch_lines([f"passed *mine: {gate} *{found}*"])

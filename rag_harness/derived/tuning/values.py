@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rag_harness.derived.tuning.asking import JudgedRows, RowsByQuery
 from rag_harness.gates.grammar import Gate
-from rag_harness.measures import RowMeasure, Score, is_judged, measure_named
+from rag_harness.measures import RowMeasure, Score, is_judged, measure_named, scored
 from rag_harness.results.row import ExperimentResult
 from rag_harness.stats import Interval, mean_interval, quantile, quantile_interval
 from rag_harness.stats.inputs import UndefinedError
@@ -127,7 +127,7 @@ def value_of(name: str, case: Case, row: ExperimentResult | str, judged: Score |
         return measure.worst
     if judged is None:
         assert isinstance(measure, RowMeasure)
-        judged = measure.score(case, row)
+        judged = scored(measure, case, row)
     return measure.worst if judged.value is None else judged.value
 
 

@@ -135,15 +135,16 @@ def _of_last_run(output: Path) -> set[Author]:
     return {Author(*author) for suite in suites for author in suite.authors}
 
 
-def in_conversations(labels: Sequence[AnswerLabel], rows: Mapping[Item, ExperimentResult]) -> list[AnswerLabel]:
-    """Return labels with their conversation as the cluster, where they name none and their row is a turn of one."""
-    places = {item: row.asked.place for item, row in rows.items()}
-    return [
-        label
-        if label.cluster or not places.get(label.item)
-        else replace(label, cluster=f"conversation {places[label.item]['conversation']}")
-        for label in labels
-    ]
+def in_clusters(labels: Sequence[AnswerLabel], rows: Mapping[Item, ExperimentResult]) -> list[AnswerLabel]:
+    """Return labels with the conversation of their row as the cluster, else its first page, where they name none."""
+    of = {item: _cluster(row) for item, row in rows.items()}
+    return [label if label.cluster else replace(label, cluster=of.get(label.item, "")) for label in labels]
+
+
+def _cluster(row: ExperimentResult) -> str:
+    if place := row.asked.place:
+        return f"conversation {place['conversation']}"
+    return next((f"page {page}" for page in row.context_reference), "")
 
 
 def missing_rows(items: Mapping[Item, str], rows: Mapping[Item, ExperimentResult]) -> list[str]:

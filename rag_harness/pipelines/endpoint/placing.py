@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rag_harness.files.sources import text_digest
 from rag_harness.pipelines.endpoint.contexts import Context, is_uuid
-from rag_harness.pipelines.endpoint.text_origins import TextOrigins
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
 from rag_harness.words.same_words import words_of
+from rag_harness.words.text_origins import TextOrigins
 
 if TYPE_CHECKING:
     from rag_harness.dataset.data import Data

@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 
 from rag_harness.files.log import log
-from rag_harness.measures import Measure, RankingMeasure, RowMeasure, Score
+from rag_harness.measures import Measure, RankingMeasure, RowMeasure, Score, scored
 from rag_harness.report.blocks.block import MeasureArrays, Reason
 from rag_harness.results.cases import KeptCase
 from rag_harness.results.row import ExperimentResult
@@ -54,7 +54,7 @@ class RowScorer:
 def _scored(measure: RowMeasure, kept: KeptCase, row: ExperimentResult) -> Score:
     """Score a row. Where the measure raises, the score has no value and says why."""
     try:
-        return measure.score(kept.case, row)
+        return scored(measure, kept.case, row)
     except Exception as error:
         log.error("%s of %s failed", measure.name, row.trial_id, exc_info=error)
         return Score(None, f"no value, for the measure raised {type(error).__name__}: {error}")

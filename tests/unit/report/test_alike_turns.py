@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rag_harness.judges.calibration.labels import AnswerLabel
-from rag_harness.judges.calibration.scored_answers import in_conversations
+from rag_harness.judges.calibration.scored_answers import in_clusters
 from rag_harness.page.figures import mean_cell, tail_cell
 from rag_harness.report.abstention import abstentions
 from rag_harness.report.baseline import load_saved_run, save, saved_run
@@ -135,7 +135,7 @@ def test_a_stated_confidence_promises_nothing_where_answers_are_alike() -> None:
     assert any("its promise is of answers that are independent" in reason for reason in found.reasons)
 
 
-def test_labels_of_turns_are_clustered_by_conversation_unless_they_say_otherwise() -> None:
+def test_labels_are_clustered_by_conversation_or_page_unless_they_say_otherwise() -> None:
     told = {"conversation": "c7", "turn": 2}
     rows = {("c1", "c7#2"): make_row(experiment="c1", query_id="c7#2", inputs=told), ("c1", "q1"): make_row()}
     labels = [
@@ -144,7 +144,7 @@ def test_labels_of_turns_are_clustered_by_conversation_unless_they_say_otherwise
         AnswerLabel("c1", "q1", 1.0),
         AnswerLabel("", "outside", 1.0),
     ]
-    assert [each.cluster for each in in_conversations(labels, rows)] == ["conversation c7", "own", "", ""]
+    assert [each.cluster for each in in_clusters(labels, rows)] == ["conversation c7", "own", "page returns.md", ""]
 
 
 def test_ranks_on_the_page_are_by_cluster() -> None:
