@@ -7,16 +7,14 @@ equal gold are one.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rag_harness.errors import SettingsError
-from rag_harness.files.sources import json_digest
 from rag_harness.gates.alike import CONVERSATION_OF, PAGE_OF, QUESTION_OF
 from rag_harness.gates.grammar import CONVERSATION
-from rag_harness.results.cases import CaseFile
+from rag_harness.results.cases import CaseFile, question_of
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import Case
 
@@ -55,18 +53,35 @@ def clusters_of_cases(cases: Iterable[Labelled], named: str = "") -> Clusters | 
         return None
     if named:
         return Clusters(named, [_by_label(case, labels, named) for case, labels in cases], is_named=True)
-    found = [(case, labels, TURN in labels and CONVERSATION in labels) for case, labels in cases]
-    of = _without_copies(
-        [(case, _by_label(case, labels, CONVERSATION if is_turn else SOURCE_PAGE)) for case, labels, is_turn in found]
-    )
-    is_alike = any(n > 1 for cluster, n in Counter(of).items() if cluster)
-    key = CONVERSATION if any(is_turn for *_, is_turn in found) else SOURCE_PAGE
-    return Clusters(key, of, is_named=False) if is_alike else None
+    found = list(cases)
+    of = [_talk(labels) or _by_label(case, {}, SOURCE_PAGE) for case, labels in found]
+    return _by_default(of, [question_of(case) for case, _ in found])
+
+
+def _talk(labels: Mapping[str, str]) -> str:
+    is_turn = TURN in labels and CONVERSATION in labels
+    return f"{CONVERSATION_OF}{labels[CONVERSATION]}" if is_turn else ""
+
+
+def _by_default(of: Sequence[str], questions: Sequence[str]) -> Clusters | None:
+    """Return clusters by conversation and page, with one for each question without any that is there several times."""
+    names = ["" if cluster else question for cluster, question in zip(of, questions, strict=True)]
+    times = Counter(names)
+    found = [
+        cluster or (f"{QUESTION_OF}{name}" if times[name] > 1 else "") for cluster, name in zip(of, names, strict=True)
+    ]
+    key = CONVERSATION if any(each.startswith(CONVERSATION_OF) for each in found) else SOURCE_PAGE
+    is_alike = any(n > 1 for cluster, n in Counter(found).items() if cluster)
+    return Clusters(key, found, is_named=False) if is_alike else None
 
 
 def clusters_in(cases: CaseFile, named: str = "") -> Clusters | None:
-    """Return the same for the cases of a file."""
-    return clusters_of_cases(((cases[place].case, cases.labels[place]) for place in range(len(cases.ids))), named)
+    """Return the same for the cases of a file. By default no case is made of its line: there may be a million."""
+    if named:
+        return clusters_of_cases(((cases[place].case, cases.labels[place]) for place in range(len(cases.ids))), named)
+    pages = [f"{PAGE_OF}{document_of(page)}" if page else "" for page in cases.pages]
+    of = [_talk(labels) or page for labels, page in zip(cases.labels, pages, strict=True)]
+    return _by_default(of, cases.questions)
 
 
 def _by_label(case: Case, labels: Mapping[str, str], key: str) -> str:
@@ -78,20 +93,6 @@ def _by_label(case: Case, labels: Mapping[str, str], key: str) -> str:
         name = next((str(both[each]) for each in _CONVERSATION_KEYS if both.get(each)), "")
         return f"{CONVERSATION_OF}{name}" if name else ""
     return labels.get(key, "")
-
-
-def _without_copies(found: Sequence[tuple[Case, str]]) -> list[str]:
-    """Return the clusters, with one for each question without a cluster that is there several times."""
-    names = ["" if cluster else _question_of(case) for case, cluster in found]
-    times = Counter(names)
-    return [cluster or (name if times[name] > 1 else "") for (_, cluster), name in zip(found, names, strict=True)]
-
-
-def _question_of(case: Case) -> str:
-    """Return a name that questions share which are equal but for capitals and white space, and have equal gold."""
-    asked = " ".join(case.query.text.casefold().split())
-    gold = [case.ground_truth, sorted(case.qrels.items()), repr(case.expect), dict(case.query.inputs)]
-    return f"{QUESTION_OF}{json_digest(json.loads(json.dumps([asked, gold], default=str)))}"
 
 
 def check_cluster(suite: str, cases: Iterable[Labelled], key: str) -> None:

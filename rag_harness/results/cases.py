@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from rag_harness.dataset.expected_tools import tools_as_json, tools_of
 from rag_harness.dataset.scenarios import scenario_as_json, scenario_of
 from rag_harness.errors import DataError
 from rag_harness.expectations import as_json, expectations_of
 from rag_harness.files.atomic import write_atomically
-from rag_harness.files.sources import file_sha256
+from rag_harness.files.sources import file_sha256, json_digest
 from rag_harness.results.storable import read_json, storable
 from rag_harness.types import Case, Evidence, Expectation, ExpectedTool, Query, Scenario
 
@@ -65,6 +66,8 @@ class CaseFile:
         ids: ids of all cases.
         labels: labels of each case, in the same order.
         position: position of each id in both.
+        pages: the first page that the gold of each case names; empty for none.
+        questions: of each case without a page, a digest of what is asked and of its gold; else empty.
 
     Raises:
         DataError: there is no such file, or a line of it is no case.
@@ -74,6 +77,8 @@ class CaseFile:
         self.file: Path = self.place(output, data)
         self.ids: list[str] = []
         self.labels: list[Mapping[str, str]] = []
+        self.pages: list[str] = []
+        self.questions: list[str] = []
         self._places = array("q")
         self._stream: IO[bytes] | None = None
         self._kept: dict[int, KeptCase] = {}
@@ -92,8 +97,11 @@ class CaseFile:
         place, known = 0, dict[tuple[tuple[str, str], ...], Mapping[str, str]]()
         with self.file.open("rb") as stream:
             for number, line in enumerate(stream, 1):
-                case_id, labels = self._named(line, number)
+                content = self._named(line, number)
+                case_id, labels = content["case_id"], content["labels"]
                 self.ids.append(case_id)
+                self.pages.append(_first_page(content))
+                self.questions.append("" if self.pages[-1] else _question_digest(content))
                 # Cases with the same labels share one mapping.
                 self.labels.append(known.setdefault(tuple(labels.items()), labels))
                 self._places.append(place)
@@ -122,15 +130,15 @@ class CaseFile:
             self._stream.close()
             self._stream = None
 
-    def _named(self, line: bytes, number: int) -> tuple[str, Mapping[str, str]]:
-        """Return only id and labels: to make a million cases takes as long as to read their rows."""
+    def _named(self, line: bytes, number: int) -> Mapping[str, Any]:
+        """Return a case as it stands there: to make a million cases takes as long as to read their rows."""
         try:
             content = read_json(line)
             if not content.keys() >= _KEYS:
                 _case(content)  # raises an error that says what is missing
             if not isinstance(content["case_id"], str) or not isinstance(content["labels"], dict):
                 _check_types(content)  # raises an error that names the field
-            return content["case_id"], content["labels"]
+            return cast("Mapping[str, Any]", content)
         except _NO_CASE as error:
             raise self._damaged(number, error) from error
 
@@ -142,6 +150,23 @@ class CaseFile:
 
     def _damaged(self, number: int, error: Exception) -> DataError:
         return DataError(f"{self.file}:{number}: no case: {type(error).__name__}: {error}. Run pytest again.")
+
+
+def _first_page(content: Mapping[str, Any]) -> str:
+    found = content["qrels"].items() if isinstance(content["qrels"], dict) else ()
+    return next((sys.intern(name) for name, gain in found if isinstance(gain, (int, float)) and gain > 0), "")
+
+
+def question_of(case: Case) -> str:
+    """Return what ``CaseFile.questions`` has of a case without a page."""
+    return _question_digest(json.loads(_line(kept(case))))
+
+
+def _question_digest(content: Mapping[str, Any]) -> str:
+    """Return a digest that questions share which are equal but for capitals and white space, and have equal gold."""
+    asked = " ".join(str(content["query"]).casefold().split())
+    gold = [content.get(name) for name in ("inputs", "ground_truth", "answerable", "expect", "scenario")]
+    return json_digest([asked, gold])
 
 
 def _line(kept: KeptCase) -> bytes:
