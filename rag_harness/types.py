@@ -230,7 +230,7 @@ class Case:
     ``scenario`` is that of a turn that a simulated user says; such a query has no text before it is said.
     ``standalone`` is the question of a turn in words that need nothing said before it; empty where nobody wrote them.
     ``tools`` are the calls of tools that an agent should make, in their order; empty where it should look nothing up,
-    None where nobody says.
+    None where nobody says. ``left_out`` are documents that no ranking counts: in a public collection the query itself.
     """
 
     query: Query
@@ -244,6 +244,7 @@ class Case:
     scenario: Scenario | None = None
     standalone: str = ""
     tools: tuple[ExpectedTool, ...] | None = None
+    left_out: frozenset[str] = frozenset()
 
     @property
     def has_text(self) -> bool:

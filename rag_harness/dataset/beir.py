@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from rag_harness.types import Case, Document, Query
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BeirDataset:
     """A collection. ``queries`` are the queries with judgements; ``qrels`` maps query and document to a relevance."""
 
@@ -24,7 +25,22 @@ class BeirDataset:
 
     def cases(self) -> list[Case]:
         """Return its queries as cases, with their judgements and no other gold."""
-        return [Case(query, qrels=self.qrels[query.query_id]) for query in self.queries]
+        return [
+            Case(query, qrels=self.qrels[query.query_id], left_out=self.left_out(query.query_id))
+            for query in self.queries
+        ]
+
+    def left_out(self, query_id: str) -> frozenset[str]:
+        """Return the document that does not count for a query: its namesake, unless it is judged relevant.
+
+        In ArguAna and Quora each query stands in the corpus under its own id. BEIR and MTEB leave it out, too.
+        """
+        is_gold = self.qrels[query_id].get(query_id, 0) > 0
+        return frozenset() if is_gold or query_id not in self._ids else frozenset((query_id,))
+
+    @cached_property
+    def _ids(self) -> frozenset[str]:
+        return frozenset(document.doc_id for document in self.documents)
 
 
 class _Judgement(NamedTuple):

@@ -16,7 +16,7 @@ from rag_harness.types import Case, Document, Query
 _SAYS = "|user|: "
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MtragDataset(BeirDataset):
     """A domain of MTRAG or MTRAG-UN. Ids of queries are those of turns: ``conversation#turn``.
 

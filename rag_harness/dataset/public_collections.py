@@ -13,11 +13,6 @@ from rag_harness.errors import SettingsError
 _SHAPES = "beir:DIR or beir:FILE.zip; mtrag:CLONE/DOMAIN, mtragun:CLONE/DOMAIN or mtragun:reference.jsonl"
 
 
-def brings_questions(named: str) -> bool:
-    """Return whether the collection of that name has questions for experiments, too, and not for retrieval alone."""
-    return named.partition(":")[0] in (MTRAG, MTRAG_UN)
-
-
 def read_collection(named: str, path_of: Callable[[str], Path]) -> BeirDataset:
     """Read a collection; ``path_of`` makes a path of the settings absolute.
 

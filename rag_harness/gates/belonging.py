@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.dataset.public_collections import brings_questions
 from rag_harness.errors import SettingsError
 from rag_harness.gates.grammar import parse_gate
 from rag_harness.settings import Settings
@@ -72,8 +71,11 @@ def _other(data: list[tuple[str, str]]) -> str:
 
 
 def _query_data(settings: Settings, ini: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the files that gates on experiments depend on: as the ini file names them, and as the run uses them."""
-    if brings_questions(settings.dataset) or brings_questions(ini.get("dataset", "")):
+    """Return the files that gates on experiments depend on: as the ini file names them, and as the run uses them.
+
+    A public collection brings its own questions.
+    """
+    if settings.dataset or "dataset" in ini:
         claimed = ini.get("dataset") or ini.get("queries") or ini.get("kb_dir")
         return _collection(settings, claimed, settings.dataset or settings.kb_dir)
     found = [_folder(settings, ini)] if "kb_dir" in ini else []

@@ -22,7 +22,7 @@ class RetrievalCase:
 
     ``by_chunk`` says whether a hit counts as a chunk or as a document. The rank of a document is that of its first
     chunk. ``names_of`` maps hits to the names in ``relevant`` where they differ, e.g. the chunks of a heading to the
-    heading.
+    heading. Documents of ``left_out`` count as no hits.
     """
 
     case_id: str
@@ -34,6 +34,7 @@ class RetrievalCase:
     justification: str = ""
     passage: str = ""
     slices: Mapping[str, str] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()
 
     @property
     def case(self) -> Case:
@@ -43,6 +44,7 @@ class RetrievalCase:
             query_type=self.slices.get("query_type", "direct"),
             qrels=self.relevant,
             metadata=self.slices,
+            left_out=self.left_out,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rag_harness.retrieval.documents import place_documents
+from rag_harness.retrieval.documents import document_of, place_documents
 from rag_harness.words.same_words import says_words
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def ranking_of(row: ExperimentResult, case: Case | None = None) -> Sequence[str]
     """Return the names that ranking measures use, best first: those in the row, else the documents of its chunks.
 
     The prompt's chunks come first, in their order, then the other candidates by rerank score. The document of a chunk
-    that names none is found by the quotes of ``case``.
+    that names none is found by the quotes of ``case``. What ``case`` leaves out is no hit: what is below moves up.
     """
     if row.ranking is not None:
         return row.ranking
@@ -44,4 +44,6 @@ def ranking_of(row: ExperimentResult, case: Case | None = None) -> Sequence[str]
     rest = [candidate for candidate in row.candidates if candidate.chunk_id not in known]
     if any(candidate.rerank_score is not None for candidate in rest):
         rest.sort(key=lambda found: -(found.rerank_score if found.rerank_score is not None else float("-inf")))
-    return place_documents([*prompt, *(candidate.chunk_id for candidate in rest)])
+    hits = [*prompt, *(candidate.chunk_id for candidate in rest)]
+    left_out = case.left_out if case else frozenset()
+    return place_documents([hit for hit in hits if document_of(hit) not in left_out] if left_out else hits)

@@ -402,18 +402,46 @@ def test_what_cannot_be_run_stops_the_run_and_is_said(golden: Suite, name: str, 
     assert "passed" not in result.stdout.str()
 
 
-def test_beir_folder(golden: Suite) -> None:
-    folder = golden.path / "beir"
+def beir(suite: Suite, texts: dict[str, str], queries: dict[str, str], gold: dict[str, str]) -> None:
+    folder = suite.path / "beir"
     (folder / "qrels").mkdir(parents=True)
-    docs = [{"_id": f"d{n}", "title": f"t{n}", "text": f"word{n} " * 3} for n in range(5)]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
-    queries = [{"_id": f"q{n}", "text": f"word{n}"} for n in range(5)]
-    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
-    lines = ["query-id\tcorpus-id\tscore", *(f"q{n}\td{n}\t1" for n in range(5))]
+    for name, found in (("corpus", texts), ("queries", queries)):
+        lines = [json.dumps({"_id": key, "text": text}) for key, text in found.items()]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
+    lines = ["query-id\tcorpus-id\tscore", *(f"{query}\t{doc}\t1" for query, doc in gold.items())]
     (folder / "qrels" / "test.tsv").write_text("\n".join(lines))
+
+
+def test_beir_folder(golden: Suite) -> None:
+    texts, asked = ({f"{kind}{n}": f"word{n}" for n in range(5)} for kind in "dq")
+    beir(golden, texts, asked, {f"q{n}": f"d{n}" for n in range(5)})
     result = golden.run("--rag-dataset=beir:beir")
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(["all * 5 *1.000*"])
+
+
+def test_a_query_does_not_find_itself(golden: Suite) -> None:
+    # As in ArguAna: the counter-argument is sought for an argument that stands in the corpus itself.
+    texts = {"a": "lamps go back within days", "b": "no lamps go back", "c": "it costs nine"}
+    beir(golden, texts, {"a": texts["a"], "c": texts["c"]}, {"a": "b", "c": "c"})
+    result = golden.run("--rag-dataset=beir:beir", "--rag-retriever=bm25", "--rag-k=1")
+    result.assert_outcomes(passed=2)
+    (found,) = (row for row in golden.rows("golden") if row["query_id"] == "a")
+    assert found["ranking"][:1] == ["b"]
+    assert "a" not in found["ranking"]
+    # Where the judgements name the document itself, it is sought.
+    (itself,) = (row for row in golden.rows("golden") if row["query_id"] == "c")
+    assert itself["ranking"][0] == "c"
+
+
+def test_gates_of_an_ini_file_are_not_those_of_a_collection(golden: Suite) -> None:
+    # A type that the collection lacks is a mistake only in a gate that is about the collection.
+    gate = "rag_gate = e2[query_type=negative]: abstention_rate >= 0.5"
+    golden.pytester.makeini(f"[pytest]\nrag_kb_dir = kb\nrag_profile = mock\nrag_golden = golden.json\n{gate}\n")
+    beir(golden, {"d": "tea"}, {"q": "tea"}, {"q": "d"})
+    result = golden.run("--rag-dataset=beir:beir", "--rag-k=1", "--rag-retriever=bm25")
+    result.stdout.fnmatch_lines(["*set for kb, this run is on beir:*"])
+    assert result.ret == 0
 
 
 @pytest.mark.long  # tests/unit/dataset/test_beir.py has what is refused

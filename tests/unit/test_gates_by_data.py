@@ -37,7 +37,10 @@ def test_the_same_place_by_another_name_is_the_same_data(changes: dict[str, str]
         ({"kb_dir": "/mine"}, dict.fromkeys([E3, GOLDEN], f"set for data/kb, this run is on {Path('/mine')}")),
         ({"queries": "q.jsonl"}, {E3: "set for data/kb/queries.jsonl, this run is on q.jsonl"}),
         ({"golden": "other.csv"}, {GOLDEN: "set for golden.json, this run is on other.csv"}),
-        ({"dataset": "beir:nf"}, {GOLDEN: "set for golden.json, this run is on beir:nf"}),
+        (
+            {"dataset": "beir:nf"},
+            {E3: "set for data/kb, this run is on beir:nf", GOLDEN: "set for golden.json, this run is on beir:nf"},
+        ),
     ],
 )
 def test_other_data_are_named(changes: dict[str, str], expected: dict[str, str]) -> None:

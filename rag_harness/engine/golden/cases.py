@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rag_harness.dataset.beir import BeirDataset
 from rag_harness.dataset.data import Data
 from rag_harness.dataset.gold import Gold, resolve
 from rag_harness.dataset.golden import GoldenEntry
@@ -34,8 +35,7 @@ def golden_cases(data: Data, retrieval: Retrieval) -> list[RetrievalCase]:
         DataError: an expected id resolves to nothing; names every such entry and the nearest ids.
     """
     if data.collection is not None:
-        qrels = data.collection.qrels
-        return [_judged(query, qrels[query.query_id]) for query in data.collection.queries]
+        return [_judged(query, data.collection) for query in data.collection.queries]
     gold = resolve(data.golden, retrieval.chunks)
     by_id = {chunk.chunk_id: chunk for chunk in retrieval.chunks}
     return [_case(entry, gold[entry.entry_id], by_id) for entry in data.golden]
@@ -55,10 +55,18 @@ def check_cutoff(retrieval: Retrieval) -> None:
         )
 
 
-def _judged(query: Query, relevance: Mapping[str, int]) -> RetrievalCase:
+def _judged(query: Query, collection: BeirDataset) -> RetrievalCase:
+    relevance = collection.qrels[query.query_id]
     wanted = [doc_id for doc_id, gain in relevance.items() if gain > 0]
     more = [f"{len(wanted) - 3} more"] if len(wanted) > 3 else []
-    return RetrievalCase(query.query_id, query.text, relevance, expected=(*wanted[:3], *more), slices=query.place)
+    return RetrievalCase(
+        query.query_id,
+        query.text,
+        relevance,
+        expected=(*wanted[:3], *more),
+        slices=query.place,
+        left_out=collection.left_out(query.query_id),
+    )
 
 
 def _case(entry: GoldenEntry, gold: Gold, chunks: Mapping[str, Chunk]) -> RetrievalCase:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rag_harness.measures.golden_run import RetrievalCase, rank_of, ranked_names
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Retriever
-from rag_harness.types import Answer, PipelineOutput, Query
+from rag_harness.types import Answer, Hit, PipelineOutput, Query
 
 DEPTH = 100
 """Hits that are searched for the expected document, so that a miss can report the document's rank."""
@@ -32,8 +32,17 @@ class GoldenPipeline:
 
     async def answer(self, query: Query) -> PipelineOutput:
         trace, entry = Trace(), self.entries[query.query_id]
-        await trace.retrieve(self.step, query.text, max(self.k, DEPTH))
+        await trace.retrieve(self.step, query.text, max(self.k, DEPTH) + len(entry.left_out))
+        trace.retrieved = _counted(trace.retrieved, entry.left_out)
         trace.context = list(trace.retrieved[: self.k])
         ranked = ranked_names([hit.chunk.chunk_id for hit in trace.retrieved], entry)
         trace.note("retrieve", retriever=self.name, k=self.k, rank=rank_of(ranked, entry.relevant))
         return replace(trace.output(Answer("")), ranking=tuple(ranked), retrieval_only=True)
+
+
+def _counted(hits: Sequence[Hit], left_out: frozenset[str]) -> list[Hit]:
+    """Return the hits without those of documents that do not count. Hits below move up."""
+    if not left_out:
+        return list(hits)
+    counted = (hit for hit in hits if hit.chunk.doc_id not in left_out)
+    return [replace(hit, rank=rank) for rank, hit in enumerate(counted, 1)]

@@ -9,6 +9,7 @@ from rag_harness.measures.hits import ranking_of
 from rag_harness.measures.ranking import evaluate
 from rag_harness.measures.ranking_arrays import first_hits
 from rag_harness.retrieval.documents import document_of, place_documents
+from rag_harness.types import Case, Query
 from tests.unit.rows import make_chunk, make_row
 
 chunk_ids = st.lists(st.builds("{}#{}".format, st.sampled_from(["a", "a#1", "b", "c/d"]), st.integers(0, 3)))
@@ -51,6 +52,12 @@ def test_the_ranking_is_the_prompts_order_then_the_rest_by_rerank_score() -> Non
 def test_the_ranking_without_a_reranker_keeps_the_first_stages_order() -> None:
     candidates = [{"chunk_id": f"{page}.md#chunk_3", "score": 0.1} for page in "bac"]
     assert ranking_of(make_row(retrieved_chunks=[], candidates=candidates)) == ["b.md", "a.md", "c.md"]
+
+
+def test_what_a_case_leaves_out_is_no_hit_and_what_is_below_moves_up() -> None:
+    row = make_row(retrieved_chunks=[make_chunk(f"{page}#chunk_0") for page in ("a", "b")], candidates=[])
+    assert ranking_of(row, Case(Query("a", "?"), left_out=frozenset({"a"}))) == ["b"]
+    assert ranking_of(row, Case(Query("a", "?"))) == ["a", "b"]
 
 
 def test_names_that_the_row_gives_are_the_ranking() -> None:
