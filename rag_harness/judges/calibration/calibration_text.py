@@ -54,7 +54,8 @@ def gate_lines(calibration: Calibration, corrected: Mapping[str, CorrectedMean |
 def _counts(calibration: Calibration) -> str:
     several = f" by {calibration.raters} people" if calibration.raters > 1 else ""
     left = f"; {calibration.unscored} labelled answers have no score" if calibration.unscored else ""
-    return f"{calibration.n} labelled answers{several}, in {calibration.clusters} clusters{left}"
+    clusters = f"{calibration.clusters} cluster{'s' * (calibration.clusters != 1)}"
+    return f"{calibration.n} labelled answers{several}, in {clusters}{left}"
 
 
 def _table(title: str, estimates: Mapping[str, SavedEstimate], calibration: Calibration) -> Iterator[str]:

@@ -13,7 +13,7 @@ from rag_harness.gates.verdict import equal, limit_said
 from rag_harness.page.content import Cell, Section, Table, word_cells
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
-from rag_harness.page.sections.judged_gate import TONES, cutoff, sureness, sureness_head
+from rag_harness.page.sections.judged_gate import TONES, counted_cases, cutoff, sureness, sureness_head
 
 _NOTE = "What to do is what stands behind the gate, after else. A gate that failed for want of values decides nothing."
 
@@ -36,7 +36,7 @@ def _row(said: Mapping[str, Any], k: int) -> list[Cell]:
     if said.get("value") is None or said.get("threshold") is None:
         return [*word_cells(said["gate"], NONE, NONE, str(said.get("n", 0))), verdict, to_do]
     unit = said.get("unit", "share")
-    figures = word_cells(said["gate"], _measured(said, unit, gate), sureness(said, gate), f"{said['n']:,}")
+    figures = word_cells(said["gate"], _measured(said, unit, gate), sureness(said, gate), counted_cases(said))
     return [*figures, verdict, to_do]
 
 

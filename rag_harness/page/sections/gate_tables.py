@@ -14,7 +14,7 @@ from rag_harness.page.content import Block, Cell, More, Prose, Table, Tone, word
 from rag_harness.page.drawings.gate_bar import gate_bar
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
-from rag_harness.page.sections.judged_gate import TONES, cutoff, sureness, sureness_head
+from rag_harness.page.sections.judged_gate import TONES, counted_cases, cutoff, sureness, sureness_head
 from rag_harness.report.brief.gates_state import BAD
 from rag_harness.report.wording import counted, listed
 from rag_harness.types import GOLDEN
@@ -95,16 +95,8 @@ def _row(said: Gate, k: int, ident: str) -> list[Cell]:
     shown = told_apart(value, threshold, unit, equal(value, threshold))
     drawing = gate_bar(said, gate, tone, ident) if gate else ""
     limit = limit_said(gate, threshold, shown[1], unit)
-    figures = word_cells(shown[0], limit, sureness(said, gate), _counted(said))
+    figures = word_cells(shown[0], limit, sureness(said, gate), counted_cases(said))
     return [Cell(said["gate"]), state, *figures, Cell("", drawing=drawing), Cell(reason)]
-
-
-def _counted(said: Gate) -> str:
-    """Return how many cases have a value, of how many, and on how many pages or in how many conversations they are."""
-    of = f" of {said['of']:,}" if said.get("of", 0) > said["n"] else ""
-    alike = f" {said['alike']}" if said.get("alike") else ""
-    declined = f", {said['declined']:,} declined" if said.get("declined") else ""
-    return f"{said['n']:,}{of}{alike}{declined}"
 
 
 def _notes(gates: Sequence[Gate]) -> Iterator[str]:

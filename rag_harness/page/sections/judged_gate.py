@@ -34,3 +34,11 @@ def sureness_head(gates: Sequence[Mapping[str, Any]]) -> str:
 def sureness(said: Mapping[str, Any], gate: Gate | None) -> str:
     """Return the bound that decides a gate with ``@``, of any other the 95 % interval of its value or difference."""
     return how_sure(said, gate, digits=3) or NONE
+
+
+def counted_cases(said: Mapping[str, Any]) -> str:
+    """Return how many cases have a value, of how many, and on how many pages or in how many conversations they are."""
+    of = f" of {said['of']:,}" if said.get("of", 0) > said["n"] else ""
+    alike = f" {said['alike']}" if said.get("alike") else ""
+    declined = f", {said['declined']:,} declined" if said.get("declined") else ""
+    return f"{said['n']:,}{of}{alike}{declined}"

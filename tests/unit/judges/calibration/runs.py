@@ -32,7 +32,10 @@ def write_judged(
     rng = random.Random(4)
     truth: dict[tuple[str, str], int] = {}
     for name in experiments:
-        rows = [make_row(experiment=name, query_id=f"q{i}", query=f"Question {i}?", **changes) for i in range(n)]
+        pages = [{"context_reference": (f"p{i}.md",), **changes} for i in range(n)]
+        rows = [
+            make_row(experiment=name, query_id=f"q{i}", query=f"Question {i}?", **page) for i, page in enumerate(pages)
+        ]
         write_lines(output / f"{name}.jsonl", (json.loads(row.text) for row in rows))
         scored = []
         for number, row in enumerate(rows):
