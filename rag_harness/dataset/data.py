@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,9 @@ from rag_harness.files.log import is_worker, log
 from rag_harness.files.sources import file_digest, files_digest, json_digest
 from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
+from rag_harness.words.comparison import composed
 from rag_harness.words.languages import ENGLISH
+from rag_harness.words.page_names import PageNames
 
 
 def keeping_of(settings: Settings) -> ParsedKeeping:
@@ -223,6 +225,16 @@ class Data:
         if not is_worker():
             log.info("Read %d queries: %s", len(cases), distribution(cases))
         return cases
+
+    @property
+    def page_named(self) -> Callable[[str], str] | None:
+        """Finds a page by the name that other software gives it; None where there are no pages."""
+        if not self.has_documents:
+            return None
+        if self.collection is not None:
+            return PageNames(lambda: (document.doc_id for document in self.documents)).find
+        folder = self._settings.path(self._settings.kb_dir)
+        return PageNames(lambda: (composed(file.relative_to(folder).as_posix()) for file in page_files(folder))).find
 
     @property
     def has_documents(self) -> bool:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from rag_harness.dataset.golden_file import RawEntry, kind, no_golden, raw_entries
 from rag_harness.dataset.pages_named import Pages
@@ -16,6 +16,7 @@ from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.queries import read_numbered
 from rag_harness.errors import DataError
 from rag_harness.types import Case, Metadata
+from rag_harness.words.comparison import composed
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -59,7 +60,7 @@ class GoldenLine(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow")
     id: _Id | None = None
     query: _Text
-    expected_document_id: tuple[_Text, ...]
+    expected_document_id: tuple[Annotated[_Text, AfterValidator(composed)], ...]
     justification: _Text
     evidence: tuple[_Text, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)

@@ -13,6 +13,7 @@ from rag_harness.dataset.pages_named import check_folder
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 from rag_harness.types import Document
+from rag_harness.words.comparison import composed
 
 NOWHERE = ParsedKeeping()
 
@@ -73,7 +74,7 @@ def read_structure(file: Path) -> dict[str, dict[str, Any]]:
         return {}
     try:
         pages = read_json(file.read_text(encoding="utf-8-sig"))["pages"]
-        return {page["filename"]: {key: page[key] for key in _KEPT_KEYS if key in page} for page in pages}
+        return {composed(page["filename"]): {key: page[key] for key in _KEPT_KEYS if key in page} for page in pages}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{file}: expected an object with a list 'pages' of objects with a 'filename' ({type(error).__name__}: "

@@ -16,6 +16,7 @@ from rag_harness.files.log import log
 from rag_harness.shown.hidden import escaped
 from rag_harness.shown.terminal import line as shown
 from rag_harness.types import Document, Metadata
+from rag_harness.words.comparison import composed
 from rag_harness.work.reporting import report
 
 
@@ -71,11 +72,15 @@ def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> 
 
     The id of a document is ``below`` and its path.
     """
-    sources, refused = [], []
+    sources, refused, taken = [], [], dict[str, Path]()
     for file, fault in files_below(folder):
-        path = file.relative_to(folder).as_posix()
+        path = composed(file.relative_to(folder).as_posix())
+        twin = taken.setdefault(path, file)
         if fault:
             refused.append(Unread(file, fault))
+        elif twin != file:
+            same = f"its name is that of {twin.name!r}, with accents written otherwise. Rename one of the two"
+            refused.append(Unread(file, same))
         else:
             sources.append(SourceFile(file, f"{below}{path}", known.get(path)))
     return sources, refused

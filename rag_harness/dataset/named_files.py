@@ -11,6 +11,7 @@ from rag_harness.dataset.ingest.file_places import fault_of_place
 from rag_harness.dataset.knowledge_base import read_folder, read_structure
 from rag_harness.dataset.library import Library, ParsedKeeping, SourceFile, Unread, read_library, sources_in
 from rag_harness.errors import DataError
+from rag_harness.words.comparison import composed
 
 
 def read_paths(paths: Sequence[Path], keeping: ParsedKeeping) -> Library:
@@ -59,7 +60,7 @@ def _found(places: Sequence[Path], above: Path) -> Iterator[SourceFile | Unread]
             yield from refused
         else:
             fault = fault_of_place(place, place.parent) or _fault_of_kind(place)
-            yield Unread(place, fault) if fault else SourceFile(place, place.relative_to(above).as_posix())
+            yield Unread(place, fault) if fault else SourceFile(place, composed(place.relative_to(above).as_posix()))
 
 
 def _fault_of_kind(file: Path) -> str:

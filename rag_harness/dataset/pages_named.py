@@ -8,6 +8,7 @@ from pathlib import Path
 from rag_harness.dataset.ingest import page_files
 from rag_harness.errors import DataError, meant
 from rag_harness.files.near_names import meant_beside
+from rag_harness.words.comparison import composed
 
 
 class Pages:
@@ -25,7 +26,7 @@ class Pages:
     @cached_property
     def _names(self) -> frozenset[str]:
         check_folder(self._folder)
-        return frozenset(page.relative_to(self._folder).as_posix() for page in page_files(self._folder))
+        return frozenset(composed(page.relative_to(self._folder).as_posix()) for page in page_files(self._folder))
 
     def __contains__(self, name: str) -> bool:
         """Return whether there is a page of that name.
@@ -33,6 +34,7 @@ class Pages:
         Raises:
             DataError: there is no such folder.
         """
+        name = composed(name)
         # A page's own name may have a "#" in it, and so may a heading's.
         ends = [at for at, letter in enumerate(name) if letter == "#"] if self._parts else []
         return any(each in self._names for each in (name, *(name[:end] for end in ends)))

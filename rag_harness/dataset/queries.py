@@ -11,7 +11,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from rag_harness.dataset.conversations import DECLINES, SaidTurn, histories, order_problems, turn_id, turns_of_line
 from rag_harness.dataset.expected_tools import tools_of
@@ -27,11 +36,13 @@ from rag_harness.expectations import expectations_of
 from rag_harness.files.json_text import read_json
 from rag_harness.files.near_names import meant_beside
 from rag_harness.types import NEGATIVE, Case, Evidence, Query
+from rag_harness.words.comparison import composed
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+_PageName = Annotated[_Text, AfterValidator(composed)]
 # Ids become test ids and file names: no white space, no brackets, no characters with a meaning in a shell or pytest.
 _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length=120)]
 
@@ -46,7 +57,7 @@ class EvidenceLine(BaseModel):
     """One quote of a query line."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
-    filename: _Text
+    filename: _PageName
     quote: _Text
 
 
@@ -64,8 +75,8 @@ class QueryLine(BaseModel):
     inputs: dict[str, Any] = Field(default_factory=dict)
     answerable: bool | None = None
     ground_truth: str = ""
-    context_reference: tuple[_Text, ...] = ()
-    qrels: dict[_Text, Annotated[int, Field(strict=True)]] = Field(default_factory=dict)
+    context_reference: tuple[_PageName, ...] = ()
+    qrels: dict[_PageName, Annotated[int, Field(strict=True)]] = Field(default_factory=dict)
     evidence: tuple[EvidenceLine, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
     expect: Any = ()

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rag_harness.engine.debug_line import DebugLine
+from rag_harness.engine.page_renaming import with_page_names
 from rag_harness.engine.trial_rows import KeepPrompt, Trial, make_row
 from rag_harness.errors import (
     BudgetError,
@@ -65,9 +66,17 @@ class TrialOutcome:
 
 
 async def run_trial(
-    trial: Trial, pipeline: Pipeline, settings: Settings, fingerprint: str, keep_prompt: KeepPrompt = lambda _: ""
+    trial: Trial,
+    pipeline: Pipeline,
+    settings: Settings,
+    fingerprint: str,
+    keep_prompt: KeepPrompt = lambda _: "",
+    page_named: Callable[[str], str] | None = None,
 ) -> TrialOutcome:
-    """Answer the case's query and make the row, in bounded time. Cancellation is the only error that it raises."""
+    """Answer the case's query and make the row, in bounded time. Cancellation is the only error that it raises.
+
+    ``page_named`` finds the page that the pipeline calls otherwise.
+    """
     started = perf_counter()
     trial_retries.set(RetriesNoted())
     unkept: list[CriticalError] = []
@@ -89,6 +98,7 @@ async def run_trial(
     raised: Exception | None = None
     try:
         output = await _in_time(_answer(pipeline, trial.case.query), settings.deadline)
+        output = output if page_named is None else with_page_names(output, page_named)
         refuse_long(output.answer.text, settings.max_answer, type(pipeline).__name__)
         raised = _nothing_said(output)
         failure = _failure(raised) if raised is not None else None

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from rag_harness.types import Expectation
 from rag_harness.words.citation_marks import CITATION
+from rag_harness.words.comparison import ComparableText, comparable_text
 
 LONGEST = 200_000
 """The most characters of an answer that are looked at. Longer ones are not checked, and that is said."""
@@ -63,6 +64,11 @@ class AnswerSeen:
     def words(self) -> str:
         """The text with blanks in place of citation marks: as long as the text, so that positions are the same."""
         return CITATION.sub(lambda mark: " " * len(mark[0]), self.text)
+
+    @cached_property
+    def plain(self) -> ComparableText:
+        """The words as they are compared, and where they stand in the text."""
+        return comparable_text(self.words)
 
     @property
     def documents_cited(self) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 
 from rag_harness.measures.judged import (
@@ -18,6 +17,7 @@ from rag_harness.measures.judged import (
 )
 from rag_harness.protocols import JudgeParts
 from rag_harness.registry.revisions import REVISIONS
+from rag_harness.words.comparison import compared_words
 from rag_harness.words.sentences.rough import marked_sentences
 
 _ENOUGH = 0.5
@@ -78,7 +78,7 @@ def _share(wanted: str, text: str) -> float:
 
 
 def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))
+    return set(compared_words(text))
 
 
 def create(_parts: JudgeParts) -> MockJudge:

@@ -6,16 +6,14 @@ those before the last one without it, though a mark at the end of a sentence sta
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
 from rag_harness.judges.citations import Unmarked
 from rag_harness.measures.judged import Claim
+from rag_harness.words.comparison import compared_words
 from rag_harness.words.sentences.judged import judged_sentences
-
-_WORD = re.compile(r"\w+")
 
 
 def placed_claims(plain: Unmarked, claims: Sequence[Claim]) -> list[Claim]:
@@ -58,4 +56,4 @@ def _next(
 
 
 def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
+    return set(compared_words(text))

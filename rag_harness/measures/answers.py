@@ -6,6 +6,7 @@ import re
 import string
 from collections import Counter
 from typing import ClassVar
+from unicodedata import category
 
 from rag_harness.measures.hits import document_in
 from rag_harness.measures.measure import RowMeasure, Score
@@ -13,6 +14,7 @@ from rag_harness.measures.quotes import as_shown
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
+from rag_harness.words.comparison import comparable, divided, folded
 from rag_harness.words.language import unruled
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -23,10 +25,17 @@ _NOT_ANSWERABLE = "no answer in the documents"
 def normalised(text: str) -> list[str]:
     """Return the words that SQuAD's script compares (Rajpurkar 2016): lower case, no punctuation, no articles.
 
-    Citations such as ``[Source 1]`` are removed first, because the ground truth has none.
+    Citations such as ``[Source 1]`` are removed first, because the ground truth has none. In scripts without blanks,
+    such as Chinese, each character is a word, as in the scripts of CMRC 2018 and MLQA.
     """
-    plain = CITATION.sub(" ", text).lower().translate(_NO_PUNCTUATION)
-    return _ARTICLES.sub(" ", plain).split()
+    bare = _bare(folded(CITATION.sub(" ", text)))
+    return divided(_ARTICLES.sub(" ", bare).split(), 1)
+
+
+def _bare(text: str) -> str:
+    """Return a text without punctuation. Other marks than those of ASCII divide words: 。 has no blank behind it."""
+    text = text.translate(_NO_PUNCTUATION)
+    return text if text.isascii() else "".join(" " if category(each)[0] == "P" else each for each in text)
 
 
 class TokenF1(RowMeasure):
@@ -145,4 +154,4 @@ def _quotes(case: Case) -> set[str]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(comparable(text).split())

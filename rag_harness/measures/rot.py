@@ -19,6 +19,7 @@ from rag_harness.measures.measure import RowMeasure, Score
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
+from rag_harness.words.comparison import folded, without_emphasis
 
 SUPERSEDED = "superseded"
 _NUMBER = r"\d+(?:[.,]\d+)*"
@@ -129,7 +130,7 @@ def _number(figure: str) -> str:
 
 
 def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
+    return set(_WORD.findall(folded(text)))
 
 
 def _is_in(statement: str, chunks: list[str]) -> bool:
@@ -137,4 +138,4 @@ def _is_in(statement: str, chunks: list[str]) -> bool:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.replace("**", "").split())
+    return " ".join(without_emphasis(text).split())

@@ -147,6 +147,8 @@ class _Evaluating:
         if is_recorded:
             asked = replace(asked, pipeline=RecordedPipeline(asked.pipeline, ReplayedParts()))
         data = parts.data(data_of(named, settings) if named else asked.data)
+        if is_own_code(asked.code):
+            asked = replace(asked, page_named=data.page_named)
         cases = _owing(asked, data, settings)
         check_cases(cases, data, asked, settings)
         chosen = cases[: settings.limit or None]

@@ -114,6 +114,8 @@ class Experiments:
         """Return an experiment as it is asked: below spans where it is traced, recorded where it is a user's own."""
         from dataclasses import replace
 
+        from rag_harness.registry.own_parts import is_own_code
+
         known = self._declared.get(name)
         if known is not None and known[0] is pipeline:
             return known[1]
@@ -126,8 +128,10 @@ class Experiments:
             experiment = replace(
                 experiment, pipeline=RecordedPipeline(pipeline, self._replayed_parts(name, experiment))
             )
-        elif pipeline is getattr(self._registered.get(name), "pipeline", None):
+        elif pipeline is getattr(self._registered.get(name), "pipeline", None) and not is_own_code(experiment.code):
             return experiment
+        if is_own_code(experiment.code):
+            experiment = replace(experiment, page_named=self._cases.data.get(experiment.data).page_named)
         self._declared[name] = pipeline, experiment
         return experiment
 

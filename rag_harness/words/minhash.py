@@ -6,13 +6,14 @@ Massive Datasets", 3.4. A shingle is called a run of words here. LSH gives candi
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+
+from rag_harness.words.comparison import compared_words
 
 RUN = 3
 """Words of a run."""
@@ -21,7 +22,6 @@ PERMUTATIONS, ROWS = 128, 8
 0.95 at 0.8, and 0.06 at 0.5."""
 _MOST_TRIED = 20
 """A text is compared with at most so many texts of the same band, the first ones. More would add no new groups."""
-_WORD = re.compile(r"\w+")
 
 _random = np.random.default_rng(20)
 _FACTORS = _random.integers(0, 1 << 31, PERMUTATIONS, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
@@ -38,7 +38,7 @@ class Hashing:
 
     def runs(self, text: str) -> Runs:
         """Return the sorted, distinct hashes of the runs of words, shape (n,). A text shorter than a run is one run."""
-        words = _WORD.findall(text.casefold())
+        words = compared_words(text)
         hashes = np.array([self._word(word) for word in words], dtype=np.uint64)
         length = min(RUN, len(words))
         mixed = np.zeros(max(0, len(words) - length + 1), dtype=np.uint64)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from rag_harness.words.comparison import compared_words
+
 FEWEST_WORDS_FOUND = 4
 """Fewest words that identify a quote: "45 days" stands in many texts."""
 _LINK = re.compile(r"!?\[([^\]\n]{0,200})\]\([^)\n]{0,200}\)")
 _TAG = re.compile(r"<[^<>\n]{1,200}>")
 _NUMBER = re.compile(r"(?m)(?:^[ \t>]*|(?<=[.:;!?]\s))\d{1,2}[.)](?=\s)")
 """The number of a list item, at the beginning of a line, or of a sentence where lines were joined."""
-_WORD = re.compile(r"[^\W_]+")
 
 
 def words_of(text: str) -> list[str]:
@@ -18,7 +19,7 @@ def words_of(text: str) -> list[str]:
 
     Numbers of list items are left out, too.
     """
-    return _WORD.findall(_NUMBER.sub(" ", _TAG.sub(" ", _LINK.sub(r"\1", text))).casefold())
+    return compared_words(_NUMBER.sub(" ", _TAG.sub(" ", _LINK.sub(r"\1", text))).replace("_", " "))
 
 
 def says_words(text: str, quote: str) -> bool:

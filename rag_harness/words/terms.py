@@ -6,8 +6,9 @@ Each function takes the language of its text. English is the default, and what a
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
+from rag_harness.words.comparison import comparable, divided, is_marked, marks
 from rag_harness.words.languages import ENGLISH, rules_of
 
 _TOKEN = re.compile(r"[A-Za-z]+-?\d[\w-]*|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -84,8 +85,8 @@ def _strip(word: str, rules: tuple[tuple[str, str], ...]) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """Return words, numbers and product codes as written."""
-    return _TOKEN.findall(text)
+    """Return words, numbers and product codes as written; pairs of characters in scripts without blanks."""
+    return divided(_marked_token().findall(text)) if is_marked(text) else _TOKEN.findall(text)
 
 
 @lru_cache(maxsize=16384)
@@ -108,14 +109,19 @@ def _term_in(token: str, language: str) -> str:
     return rules.stem(word) if word.isalpha() else word
 
 
+@cache
+def _marked_token() -> re.Pattern[str]:
+    return re.compile(_TOKEN.pattern.replace(r"[^\W\d_]+", rf"(?:[^\W\d_][{marks()}]*)+"))
+
+
 def terms(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the comparable content terms of ``text``."""
-    return frozenset(found for token in tokens(text) if (found := term(token, language)))
+    return frozenset(found for token in tokens(comparable(text)) if (found := term(token, language)))
 
 
 def figures(text: str) -> frozenset[str]:
     """Return the numbers of ``text`` without thousands separators."""
-    return frozenset(found.replace(",", "") for found in _FIGURE.findall(text))
+    return frozenset(found.replace(",", "") for found in _FIGURE.findall(comparable(text)))
 
 
 def answer_kind(question: str, language: str = ENGLISH) -> tuple[str, re.Pattern[str] | None]:

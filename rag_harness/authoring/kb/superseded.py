@@ -12,6 +12,7 @@ from rag_harness.dataset.conversations import rows_of_line, turns_of_line, with_
 from rag_harness.dataset.queries import refuse_other_form
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
+from rag_harness.words.comparison import without_emphasis
 
 
 class Marked(NamedTuple):
@@ -111,4 +112,4 @@ def _carries(quote: Mapping[str, Any], fact: _Fact) -> bool:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.replace("**", "").split())
+    return " ".join(without_emphasis(text).split())

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.types import Chunk, Document
+from rag_harness.words.comparison import compared_words
 
 _TAG, _WORDS, _ELLIPSIS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>"), re.compile(r"\w+"), re.compile(r"…|\.\.\.")
 _SAME_TEXT, LEAST_SAME = 0.8, 24
@@ -132,7 +133,7 @@ def _overlap(first: str, second: str) -> int:
 
 def bare(text: str) -> str:
     """Return the bare words of ``text``: without tags, marks, case and white space."""
-    return " ".join(_WORDS.findall(_TAG.sub(" ", text).lower()))
+    return " ".join(compared_words(_TAG.sub(" ", text)))
 
 
 def is_part_of(text: str, whole: str, least: int = LEAST_SAME) -> bool:

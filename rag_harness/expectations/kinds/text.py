@@ -1,4 +1,4 @@
-"""Kinds that look for texts in an answer. Case, runs of blanks and citation marks do not count.
+"""Kinds that look for texts in an answer. Case, runs of blanks and citation marks do not count, nor marks of emphasis.
 
 A number is found whole: "5 days" does not stand in "45 days".
 """
@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
 from rag_harness.expectations.kinds.demand_checks import text_problem, texts_problem
 from rag_harness.types import Expectation
+from rag_harness.words.comparison import compared_words, without_emphasis
 
 _ENDING = re.compile(r"(?<=\w)(?:\\[.?]|[,;:!])+\Z")
 """Punctuation at the end of a word, escaped."""
@@ -26,6 +27,7 @@ _COMPARED = 2_000
 
 @lru_cache(maxsize=4096)
 def _pattern(wanted: str, case: bool) -> re.Pattern[str]:
+    wanted = without_emphasis(wanted)
     # A mark between two words leaves a blank before the full stop. No part of the pattern can match in two ways.
     words = [_ENDING.sub(lambda mark: r"\s*" + mark[0], re.escape(word)) for word in wanted.split()]
     # "5 days" does not stand in "45 days", nor "4.90" in "14.90" or "4.905".
@@ -36,9 +38,10 @@ def _pattern(wanted: str, case: bool) -> re.Pattern[str]:
 
 def found_text(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> Finding:
     """Return whether a text stands in an answer, and where; else what stands there instead."""
-    match = _pattern(wanted, bool(options.get("case"))).search(answer.words)
+    match = _pattern(wanted, bool(options.get("case"))).search(answer.plain.text)
     if match:
-        return Finding(True, f"it says “{match[0]}”", *match.span())
+        start, end = answer.plain.span(*match.span())
+        return Finding(True, f"it says “{answer.words[start:end]}”", start, end)
     return Finding(False, instead(answer, wanted))
 
 
@@ -73,7 +76,7 @@ def in_one_line(text: str) -> str:
 
 
 def _equal(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> Finding:
-    is_it = _pattern(wanted, bool(options.get("case"))).fullmatch(answer.words.strip())
+    is_it = _pattern(wanted, bool(options.get("case"))).fullmatch(answer.plain.text.strip())
     return Finding(bool(is_it), f"it says “{in_one_line(answer.words)}”", 0, len(answer.text))
 
 
@@ -135,24 +138,22 @@ class StartsWith(_OneText):
     """The answer begins with the text."""
 
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
-        words = answer.words
-        match = _pattern(demand.wanted, bool(demand.options.get("case"))).match(words, len(words) - len(words.lstrip()))
-        beginning = in_one_line(words[: len(demand.wanted) + 40])
-        return Finding(bool(match), f"it begins with “{beginning}”", *(match.span() if match else (-1, -1)))
+        said = answer.plain.text
+        match = _pattern(demand.wanted, bool(demand.options.get("case"))).match(said, len(said) - len(said.lstrip()))
+        beginning = in_one_line(answer.words[: len(demand.wanted) + 40])
+        place = answer.plain.span(*match.span()) if match else (-1, -1)
+        return Finding(bool(match), f"it begins with “{beginning}”", *place)
 
 
 class EndsWith(_OneText):
     """The answer ends with the text."""
 
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
-        words = answer.words.rstrip()
-        ends = list(
-            _pattern(demand.wanted, bool(demand.options.get("case"))).finditer(
-                words, max(0, len(words) - 4 * len(demand.wanted))
-            )
-        )
-        last = ends[-1].span() if ends and ends[-1].end() == len(words) else None
-        ending = in_one_line(words[-len(demand.wanted) - 40 :])
+        said = answer.plain.text.rstrip()
+        pattern = _pattern(demand.wanted, bool(demand.options.get("case")))
+        ends = list(pattern.finditer(said, max(0, len(said) - 4 * len(demand.wanted))))
+        last = answer.plain.span(*ends[-1].span()) if ends and ends[-1].end() == len(said) else None
+        ending = in_one_line(answer.words.rstrip()[-len(demand.wanted) - 40 :])
         return Finding(last is not None, f"it ends with “{ending}”", *(last or (-1, -1)))
 
 
@@ -177,7 +178,7 @@ class RougeL(_OneText):
 
 
 def _split(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+    return compared_words(text)
 
 
 def _longest_common(said: list[str], right: list[str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,12 +17,12 @@ from rag_harness.judges.embedded.model import Coefficients, at_even_odds
 from rag_harness.judges.embedded.response import response_features
 from rag_harness.judges.embedded.rules import declines
 from rag_harness.judges.embedded.words import SplitText
+from rag_harness.words.comparison import compared_words
 
 DECIMALS = 6
 """Decimals of all kept and returned numbers. Further ones depend on the number of threads, in single precision."""
 TOGETHER = 400
 """About as many words of a text are aligned with its source at once: 60 MB against 10,000 words."""
-_TOKEN = re.compile(r"\w+")
 ALLOWED = 0.5
 """Highest support of a sentence where a rule has found something that the source does not say."""
 MISSED, MOST_MISSED = 0.5, 3
@@ -137,8 +136,7 @@ def pair_precision(sentences: Sequence[str], passages: Sequence[str]) -> float:
 
 def pairs(text: str) -> list[tuple[str, str]]:
     """Return each pair of neighbouring words, in lower case."""
-    words = _TOKEN.findall(text.lower())
-    return list(pairwise(words))
+    return list(pairwise(compared_words(text)))
 
 
 def alignment_with(wanted: Encoded, passage: Encoded) -> float:

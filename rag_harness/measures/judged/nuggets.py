@@ -11,6 +11,7 @@ from rag_harness.measures.judged.reasons import no_truth, says_nothing
 from rag_harness.measures.judged.truth import AgainstGroundTruth
 from rag_harness.measures.measure import Score
 from rag_harness.types import Case
+from rag_harness.words.comparison import folded
 
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")
@@ -108,4 +109,4 @@ def _figures(text: str) -> set[str]:
 
 
 def _content_words(text: str) -> set[str]:
-    return set(_CONTENT_WORD.findall(text.lower()))
+    return set(_CONTENT_WORD.findall(folded(text)))

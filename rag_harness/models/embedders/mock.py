@@ -11,8 +11,8 @@ import numpy as np
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Matrix, Vector
+from rag_harness.words.comparison import compared_words
 
-_WORD = re.compile(r"\w+")
 _DIMENSION = 512
 
 
@@ -42,7 +42,7 @@ class MockEmbedder:
 
 
 def _counts(text: str) -> Vector:
-    buckets = [crc32(word.encode()) % _DIMENSION for word in _WORD.findall(text.lower())]
+    buckets = [crc32(word.encode()) % _DIMENSION for word in compared_words(text)]
     counts = np.bincount(buckets or [0], minlength=_DIMENSION).astype(np.float32)
     return counts / np.float32(np.linalg.norm(counts))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from rag_harness.protocols import RetrievalParts
 from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Hit
+from rag_harness.words.comparison import compared_words
 
 
 class MockReranker:
@@ -17,8 +17,8 @@ class MockReranker:
     revision = REVISIONS["rerankers/mock"]
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        words = set(re.findall(r"\w+", query.lower()))
-        scored = [(len(words & set(re.findall(r"\w+", hit.chunk.text.lower()))), hit) for hit in hits]
+        words = set(compared_words(query))
+        scored = [(len(words & set(compared_words(hit.chunk.text))), hit) for hit in hits]
         scored.sort(key=lambda pair: -pair[0])
         return [hit.reranked(float(score), rank) for rank, (score, hit) in enumerate(scored, 1)]
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from rag_harness.files.sources import text_digest
 from rag_harness.pipelines.endpoint.contexts import Context, is_uuid
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
+from rag_harness.words.page_names import PageNames
 from rag_harness.words.same_words import words_of
 from rag_harness.words.text_origins import TextOrigins
 
@@ -58,19 +58,8 @@ class Placing:
         return {} if self._documents is None else {document.doc_id: document.text for document in self._documents()}
 
     @cached_property
-    def _ends(self) -> Mapping[str, str]:
-        """Documents by each end of their paths, from the file name or its stem on; "" where several end so."""
-        stems, names = dict[str, str](), dict[str, str]()
-        for doc_id in self._texts:
-            path = PurePosixPath(doc_id)
-            for found, last in ((stems, path.stem), (names, path.name)):
-                for end in _ends_of([*path.parts[:-1], last]):
-                    found[end] = "" if end in found else doc_id
-        return stems | names
-
-    @cached_property
-    def _deepest(self) -> int:
-        return max((len(PurePosixPath(doc_id).parts) for doc_id in self._texts), default=0)
+    def _names(self) -> PageNames:
+        return PageNames(lambda: self._texts)
 
     @cached_property
     def _passages(self) -> TextOrigins:
@@ -101,7 +90,7 @@ class Placing:
             named = _told(context)
             return _Place(named, (BY_NAME if context.text.strip() else NO_TEXT) if named else BY_NOTHING)
         for name in (context.document, context.id, *context.others):
-            doc_id = self._named(name) or self._named(document_of(name))
+            doc_id = self._names.find(name) or self._names.find(document_of(name))
             if doc_id:
                 is_verbatim = self._is_verbatim(context.text, doc_id)
                 return _Place(doc_id, self._by_id(context.text, doc_id, is_verbatim), not is_verbatim)
@@ -122,29 +111,6 @@ class Placing:
         # Most texts stand there literally, and need no index of all documents.
         says_it = is_verbatim or self._passages.shares(text, self._numbers[doc_id])
         return BY_ID if says_it else OTHER_TEXT
-
-    def _named(self, name: str) -> str:
-        """Return the document that a name tells: its id, or a path that ends like its path and no other's.
-
-        A service may keep the documents below another root, so what stands before the whole path of a document counts
-        for nothing. A folder that is told and differs does: the same name there is another document.
-        """
-        if not name or name in self._texts:
-            return name
-        path = PurePosixPath(name.replace("\\", "/"))
-        # "3.12" is a numbered chunk, and not a file "3".
-        stem = "" if path.suffix[1:].isdecimal() else path.stem
-        folders = [part for part in path.parts[:-1] if part != "/"]
-        return next((at for last in (path.name, stem) if last and (at := self._ending([*folders, last]))), "")
-
-    def _ending(self, told: Sequence[str]) -> str:
-        """Return the document whose path ends as a told one does, as far as both go."""
-        for end in _ends_of(told[max(0, len(told) - self._deepest) :]):
-            if end in self._ends:
-                doc_id, length = self._ends[end], end.count("/") + 1
-                is_whole = length in (len(told), len(PurePosixPath(doc_id).parts))
-                return doc_id if is_whole else ""
-        return ""
 
     def _hit(self, context: Context, at: _Place, rank: int, taken: set[str]) -> Hit:
         doc_id, own = at.doc_id, (context.id or text_digest(context.text)).replace("#", ".")
@@ -175,8 +141,3 @@ def _told(context: Context) -> str:
     """
     names = (context.document, context.id.rpartition("#")[0], *context.others)
     return next((name for name in names if name and not is_uuid(name)), "")
-
-
-def _ends_of(parts: Sequence[str]) -> list[str]:
-    """Return the ends of a path, the longest first."""
-    return ["/".join(parts[start:]) for start in range(len(parts))]

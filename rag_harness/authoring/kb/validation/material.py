@@ -12,6 +12,7 @@ from rag_harness.authoring.kb.page_markdown import parse_page
 from rag_harness.authoring.kb.plan import Plan, PlanPage, read_plan
 from rag_harness.dataset.ingest import page_files
 from rag_harness.errors import DataError
+from rag_harness.words.comparison import composed
 
 _HINTS = 50
 """How many names get a hint in one run. Each hint compares with every name, so all hints would be quadratic."""
@@ -77,7 +78,7 @@ def read_material(folder: Path) -> Material:
     pages, unreadable = _read_pages(folder)
     if not pages and not unreadable:
         raise DataError(f"No Markdown page in {folder}: a knowledge base is one or more .md files.")
-    files = frozenset(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    files = frozenset(composed(file.relative_to(folder).as_posix()) for file in folder.rglob("*") if file.is_file())
     plan, problems = read_plan(folder / "structure.json")
     return Material(folder, pages, files, unreadable, plan, problems)
 
@@ -85,7 +86,7 @@ def read_material(folder: Path) -> Material:
 def _read_pages(folder: Path) -> tuple[dict[str, Page], list[At]]:
     pages, unreadable = {}, []
     for file in (file for file in page_files(folder) if file.suffix == ".md"):
-        name = file.relative_to(folder).as_posix()
+        name = composed(file.relative_to(folder).as_posix())
         try:
             pages[name] = parse_page(name, file.read_text(encoding="utf-8-sig"))
         except UnicodeDecodeError as error:

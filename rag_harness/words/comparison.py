@@ -1,0 +1,169 @@
+"""The form in which texts are compared. What is shown stays as written.
+
+Two texts that a reader takes for the same are the same here: letters are composed and compatible forms replaced (NFKC),
+so that an accent in two characters, a ligature and a full-width digit are what they look like; soft hyphens, zero-width
+characters and marks of direction count for nothing; quotes and dashes are those of ASCII; HTML entities are characters.
+
+Chinese, Japanese, Thai, Lao, Khmer and Burmese have no blanks between words. Where words are counted, each character is
+one, as in the scripts of CMRC 2018 and MLQA; where they are searched, each pair of neighbours is one, as in Lucene's
+CJKAnalyzer. A dictionary finds better words, and another one for each language (jieba alone is 19 MB).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from html import unescape
+from itertools import pairwise
+
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_EMPHASIS = re.compile(r"\*\*|__|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<![\w_])_(?=[^\W_])|(?<=[^\W_])_(?![\w_])")
+"""Marks of bold, italics and code in Markdown, but not those inside a name: ``max_tokens``."""
+_INVISIBLE = (0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF)
+_SELECTORS = range(0xFE00, 0xFE10)
+_REPLACED: dict[int, str | None] = {
+    **dict.fromkeys((*_INVISIBLE, *_SELECTORS)),
+    **dict.fromkeys(map(ord, "‘’‚‛′ʼ＇`´"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟″«»＂"), '"'),
+    **dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-"),
+}
+_REPLACED.pop(ord("`"))  # a mark of code, not a quote
+_WITHOUT_BLANKS = (
+    "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+)
+_JOINED_RUN = re.compile(f"[{_WITHOUT_BLANKS}]+|[^{_WITHOUT_BLANKS}]+")
+_JOINED = re.compile(f"[{_WITHOUT_BLANKS}]")
+_MARKED = re.compile("[\u0300-\u036f\u0483-\u0489\u0590-\u1fff\u20d0-\u20ff\u2c00-\U0010ffff]")
+"""Scripts with combining marks, or without blanks. Finding all marks takes 15 ms: other texts do not wait for it."""
+_PLAIN_WORD = re.compile(r"\w+")
+
+
+def composed(name: str) -> str:
+    """Return a name with composed letters (NFC): macOS and PDFs write é as two characters."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def comparable(text: str) -> str:
+    """Return a text as it is compared; upper and lower case stay."""
+    if "&" in text:
+        text = _ENTITY.sub(lambda found: unescape(found[0]), text)
+    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_REPLACED))
+
+
+def folded(text: str) -> str:
+    """Return a text as it is compared, without regard to case."""
+    return comparable(text).casefold()
+
+
+def is_marked(text: str) -> bool:
+    """Return whether a text may have combining marks, or words without blanks between them."""
+    return not text.isascii() and _MARKED.search(text) is not None
+
+
+@cache
+def marks() -> str:
+    """Return the combining marks as ranges of a character class: ``\\w`` has letters without their marks."""
+    places = [at for at in range(0x300, 0x1F000) if unicodedata.category(chr(at))[0] == "M"]
+    starts = [at for before, at in pairwise([-2, *places]) if at != before + 1]
+    ends = [at for at, behind in pairwise([*places, -2]) if behind != at + 1]
+    return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[\w{marks()}]+")
+
+
+@cache
+def _character() -> re.Pattern[str]:
+    return re.compile(rf"[^{marks()}][{marks()}]*|[{marks()}]+")
+
+
+def compared_words(text: str) -> list[str]:
+    """Return the words of a text as they are compared: in lower case, pairs where there are no blanks."""
+    text = folded(text)
+    if not is_marked(text):
+        return _PLAIN_WORD.findall(text)
+    return divided(_word().findall(text))
+
+
+def divided(words: Sequence[str], size: int = 2) -> list[str]:
+    """Return words, and in place of those of scripts without blanks their characters (1), or neighbours (2)."""
+    if not any(_JOINED.search(word) for word in words if not word.isascii()):
+        return list(words)
+    runs = (run for word in words for run in ([word] if word.isascii() else _JOINED_RUN.findall(word)))
+    return [part for run in runs for part in ([run] if not _JOINED.match(run) else _parts(run, size))]
+
+
+def _parts(run: str, size: int) -> Iterable[str]:
+    characters = _character().findall(run)
+    if len(characters) <= size:
+        return ["".join(characters)] if size > 1 else characters
+    return ["".join(characters[at : at + size]) for at in range(len(characters) - size + 1)]
+
+
+@dataclass(frozen=True)
+class ComparableText:
+    """A text as it is compared, and where its characters stand in the text as written.
+
+    Attributes:
+        text: without marks of emphasis.
+        starts: place of each character in the text as written.
+        ends: the place behind it.
+    """
+
+    text: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a part of the compared text stands in the text as written."""
+        if start >= end:
+            at = self.starts[start] if start < len(self.starts) else (self.ends[-1] if self.ends else 0)
+            return at, at
+        return self.starts[start], self.ends[end - 1]
+
+
+@lru_cache(maxsize=4096)
+def without_emphasis(text: str) -> str:
+    """Return a text as it is compared, without marks of emphasis; as written where nothing else would stay."""
+    return comparable_text(text).text or text
+
+
+def comparable_text(text: str) -> ComparableText:
+    """Return a text as it is compared, without marks of emphasis, and the places of its characters."""
+    dropped = [found.span() for found in _EMPHASIS.finditer(text)]
+    if not dropped and comparable(text) == text:
+        return ComparableText(text, range(len(text)), range(1, len(text) + 1))
+    made: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for start, end in _units(text, dropped):
+        piece = comparable(text[start:end])
+        made.append(piece)
+        starts += [start] * len(piece)
+        ends += [end] * len(piece)
+    return ComparableText("".join(made), starts, ends)
+
+
+def _units(text: str, dropped: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """Yield the parts of a text that are replaced as one: an entity, or a character with its marks."""
+    gone = {at for start, end in dropped for at in range(start, end)}
+    entities = {found.start(): found.end() for found in _ENTITY.finditer(text)} if "&" in text else {}
+    at = 0
+    while at < len(text):
+        end = entities.get(at, at + 1)
+        while end < len(text) and _joins(text[end]):
+            end += 1
+        if at not in gone:
+            yield at, end
+        at = end
+
+
+def _joins(letter: str) -> bool:
+    """Whether a character is a part of the one before it: a mark, or a vowel or final of a Hangul syllable."""
+    return letter > "\x7f" and (unicodedata.category(letter)[0] == "M" or "\u1160" <= letter <= "\u11ff")
