@@ -31,6 +31,8 @@ _REPLACED: dict[int, str | None] = {
     **dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-"),
 }
 _REPLACED.pop(ord("`"))  # a mark of code, not a quote
+_SMALL = re.compile("([ªº²³¹¼-¾ʰ-ʸˠ-ˤ⁰-ₜ℠™⅐-⅟↉]+)")
+"""Superscripts and fractions stay: 10² is no 102, and 2½ no 21/2."""
 _WITHOUT_BLANKS = (
     "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
@@ -51,7 +53,10 @@ def comparable(text: str) -> str:
     """Return a text as it is compared; upper and lower case stay."""
     if "&" in text:
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
-    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_REPLACED))
+    if text.isascii():
+        return text
+    parts = _SMALL.split(text.translate(_REPLACED))
+    return "".join(part if at % 2 else unicodedata.normalize("NFKC", part) for at, part in enumerate(parts))
 
 
 def folded(text: str) -> str:
