@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from rag_harness.dataset.records.field_names import field_meant
 from rag_harness.dataset.records.source_record import SourceRecord
 from rag_harness.dataset.records.source_text import check_there, not_utf8
 from rag_harness.errors import DataError
@@ -21,8 +22,8 @@ def csv_records(file: Path) -> Iterator[SourceRecord]:
     """Yield a record for each row that is not blank. The file is read row by row.
 
     Raises:
-        DataError: the file is missing, empty, not UTF-8 or no CSV; the header lacks a name or has one twice; a row has
-            more or fewer cells than the header.
+        DataError: the file is missing, empty, not UTF-8 or no CSV; the header lacks a name or has one twice, or there
+            are two; a row has more or fewer cells than the header.
     """
     check_there(file)
     # A cell may hold a whole list of contexts; the module's own limit is 128 kB. It is one for the whole process.
@@ -32,7 +33,9 @@ def csv_records(file: Path) -> Iterator[SourceRecord]:
             rows = _rows(file, stream)
             line, header = next(rows, (1, []))
             names = _checked(header, f"{file}:{line}")
-            for line, row in rows:
+            for number, (line, row) in enumerate(rows):
+                if _is_header(row, header, is_first=not number):
+                    raise DataError(f"{file}:{line}: a second header: {', '.join(row)}. Remove one of the two.")
                 if len(row) != len(header):
                     raise DataError(f"{file}:{line}: {len(row)} cells under a header of {len(header)}. {_QUOTE}")
                 values = {name: cell or None for name, cell in zip(names, row, strict=True) if name}
@@ -63,6 +66,14 @@ def _rows(file: Path, stream: IO[str]) -> Iterator[tuple[int, list[str]]]:
 
 def _outside_quotes(text: str) -> str:
     return "".join(text.split('"')[::2])
+
+
+def _is_header(row: Sequence[str], header: Sequence[str], *, is_first: bool) -> bool:
+    """Return whether a row names columns: those of the header again, or, as the first row, fields of a question."""
+    cells = [cell.strip() for cell in row]
+    return cells == [name.strip() for name in header] or (
+        is_first and len(cells) > 1 and all(field_meant(cell) for cell in cells)
+    )
 
 
 def _checked(header: Sequence[str], where: str) -> list[str]:

@@ -17,13 +17,17 @@ MEANINGS: Mapping[str, Sequence[str]] = MappingProxyType(
         "query_id": ("query_id", "id", "question_id", "qid", "_id", "task_id", "example_id", "item_id"),
         "query": ("query", "question", "user_input", "input", "prompt", "query_text", "question_text", "user_query"),
         "ground_truth": (
-            "ground_truth", "reference", "expected_output", "expected_answer", "reference_answer", "answer", "answers",
-            "ground_truths", "expected", "ideal_answer", "gold_answer", "correct_answer", "target", "targets",
+            "ground_truth", "reference", "expected_output", "expected_answer", "expected_response", "reference_answer",
+            "gt_answer", "generation_gt", "answer", "answers.text", "answers", "ground_truths", "expected", "ideal",
+            "ideal_answer", "gold_answer", "gold_answers", "golden_answer", "golden_answers", "gold", "correct_answer",
+            "correct_answers", "target", "targets", "reference_output", "reference_outputs", "reference_response",
+            "output.response", "output.answer",
         ),
         "evidence": ("evidence", "reference_contexts", "contexts", "context", "reference_context", "passages"),
         "context_reference": (
             "context_reference", "documents", "document", "doc_id", "doc_ids", "source_file", "sources", "source",
             "filename", "reference_context_ids", "expected_document_id", "relevant_documents",
+            "retrieval_gt",
         ),
         "query_type": ("query_type", "question_type", "type", "kind"),
         "answerable": ("answerable", "is_answerable", "answerability"),
@@ -40,23 +44,24 @@ MEANINGS: Mapping[str, Sequence[str]] = MappingProxyType(
         "tools": ("tools", "expected_tools", "reference_tool_calls"),
     }
 )  # fmt: skip
-"""Names of each field of ours. The first is ours; an earlier name counts more."""
+"""Names of each field of ours. The first is ours; an earlier name counts more. A dot leads into an object."""
 _BELOW = ("metadata", "inputs")
 """Fields with names of their own: ``metadata.difficulty``."""
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a name as it is compared: ``expectedOutput`` and ``Expected output`` are ``expected_output``."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 @lru_cache(1)
 def _by_meaning() -> Mapping[str, str]:
-    return {_plain(name): ours for ours, names in MEANINGS.items() for name in names}
+    return {plain_name(name): ours for ours, names in MEANINGS.items() for name in names}
 
 
 def field_meant(name: str) -> str:
     """Return our field that another tool's name means; empty where it means none."""
-    return _by_meaning().get(_plain(name), "")
+    return _by_meaning().get(plain_name(name), "")
 
 
 def nearest_field(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Records of JSON: a list of objects, an object that holds such a list, or an object a line."""
+"""Records of JSON: a list of objects, an object that holds such a list or columns, or an object a line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rag_harness.dataset.records.held_records import held_records, whole_records
 from rag_harness.dataset.records.source_record import SourceRecord
 from rag_harness.dataset.records.source_text import text_of
 from rag_harness.errors import DataError
@@ -15,8 +16,6 @@ from rag_harness.files.json_text import is_deep, read_json
 MOST_JSON = 512 << 20
 """The most bytes of a JSON file: it is read whole, and its values take several times its size."""
 _BLANKS = " \t\r\n"
-_WRAPPERS = ("data", "items", "examples", "goldens", "samples", "records", "rows", "questions")
-"""Names under which an object of one line holds the records of a file. Under any other, a list is a record's own."""
 _DECODER = json.JSONDecoder()
 
 
@@ -24,14 +23,16 @@ def json_records(file: Path) -> Iterator[SourceRecord]:
     """Yield the records of a JSON or JSONL file, whichever its content is.
 
     Raises:
-        DataError: the file is missing, empty, too large, not UTF-8 or no JSON, or a record is no object.
+        DataError: the file is missing, empty, too large, not UTF-8 or no JSON, a record is no object, columns have
+            unequal lengths, or several lists hold records.
     """
     text = text_of(file, MOST_JSON)
     begin = _after_blanks(text, 0)
+    first, _, others = text[begin:].partition("\n")
     if text[begin] == "[":
         yield from _items(file, text, begin)
-    elif text[begin] == "{" and not _is_line(*text[begin:].partition("\n")):
-        yield from _inside(file, text)
+    elif text[begin] == "{" and not (others.strip() and _is_json(first)):
+        yield from whole_records(_whole(file, text), str(file))
     else:
         yield from _lines(file, text)
 
@@ -42,23 +43,19 @@ def _lines(file: Path, text: str) -> Iterator[SourceRecord]:
         if line.strip():
             where = f"{file}:{number}"
             try:
-                yield SourceRecord(where, _object(read_json(line), where))
+                value = read_json(line)
             except ValueError as error:
-                raise DataError(f"{where}: no JSON: {error}") from None
+                raise DataError(f"{where}: no JSON: {error}. Was the file cut short?") from None
+            yield from held_records(value, where)
 
 
-def _inside(file: Path, text: str) -> Iterator[SourceRecord]:
-    """Yield the records of the only list of objects that an object holds; the object itself where it holds none."""
+def _whole(file: Path, text: str) -> Any:
     try:
-        whole = read_json(text)
+        return read_json(text)
     except json.JSONDecodeError as error:
-        raise DataError(f"{file}:{error.lineno}: no JSON: {error.msg} at column {error.colno}.") from None
-    lists = {key: value for key, value in whole.items() if isinstance(value, list) and value and _is_objects(value)}
-    if len(lists) == 1:
-        ((key, items),) = lists.items()
-        yield from (SourceRecord(f"{file}, {key}[{number}]", each) for number, each in enumerate(items))
-    else:
-        yield SourceRecord(f"{file}:1", whole)
+        raise DataError(
+            f"{file}:{error.lineno}: no JSON: {error.msg} at column {error.colno}. Was the file cut short?"
+        ) from None
 
 
 def _items(file: Path, text: str, begin: int) -> Iterator[SourceRecord]:
@@ -73,7 +70,7 @@ def _items(file: Path, text: str, begin: int) -> Iterator[SourceRecord]:
             raise DataError(f"{where}: no JSON: {error}") from None
         if is_deep(value):
             raise DataError(f"{where}: nested too deeply.")
-        yield SourceRecord(where, _object(value, where))
+        yield from held_records(value, where)
         place = _after_blanks(text, place)
         if text[place : place + 1] == ",":
             place = _after_blanks(text, place + 1)
@@ -83,27 +80,12 @@ def _items(file: Path, text: str, begin: int) -> Iterator[SourceRecord]:
         raise DataError(f"{file}: no JSON: one list was expected, and it ends early or something stands behind it.")
 
 
-def _object(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise DataError(f"{where}: an object was expected, found {json.dumps(value)[:60]}.")
-    return value
-
-
-def _is_line(first: str, _: str, others: str) -> bool:
-    """Whether the first line of a file is a record. One that is all of the file and only wraps a list is none."""
+def _is_json(line: str) -> bool:
     try:
-        found = read_json(first)
+        read_json(line)
     except ValueError:
         return False
-    return isinstance(found, dict) and not (not others.strip() and _is_wrapper(found))
-
-
-def _is_wrapper(value: dict[str, Any]) -> bool:
-    return any(isinstance(items := value.get(name), list) and items and _is_objects(items) for name in _WRAPPERS)
-
-
-def _is_objects(value: list[Any]) -> bool:
-    return all(isinstance(each, dict) for each in value)
+    return True
 
 
 def _after_blanks(text: str, place: int) -> int:

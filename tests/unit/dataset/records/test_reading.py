@@ -127,3 +127,76 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(PrerequisiteError, match=r"pytest-rag-harness\[parquet\]"):
         values_in(tmp_path / "q.parquet")
+
+
+ASKED = [{"query": "Fee?", "ground_truth": "9.90"}, {"query": "Days?", "ground_truth": "45"}]
+COLUMNS = {"query": ["Fee?", "Days?"], "ground_truth": ["9.90", "45"]}
+
+
+@pytest.mark.parametrize("name", ["q.json", "q.jsonl"])
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"results": ASKED},
+        {"run": "a run of 2024", "faelle": ASKED, "meta": {"page": 1}},
+        {"data": {"examples": ASKED}},
+        {"features": [{"name": "query"}], "rows": [{"row_idx": at, "row": each} for at, each in enumerate(ASKED)]},
+        COLUMNS,
+        {"data": COLUMNS},
+        {name: dict(zip("37", cells, strict=True)) for name, cells in COLUMNS.items()},
+        {"columns": [*COLUMNS], "index": [0, 1], "data": [[*each.values()] for each in ASKED]},
+    ],
+)
+def test_a_wrapper_and_columns_read_alike_however_they_are_written(
+    tmp_path: Path, name: str, indent: int | None, written: object
+) -> None:
+    (tmp_path / name).write_text(json.dumps(written, indent=indent))
+    assert values_in(tmp_path / name) == ASKED
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"query": "Fee?", "expected_tools": [{"name": "price"}], "data": [{"a": 1}]},
+        {"input": [{"role": "user", "content": "Fee?"}], "ideal": "9.90"},
+        {"messages": [{"role": "user", "content": "Fee?"}]},
+        {"vars": {"query": "Fee?"}, "assert": [{"type": "equals"}]},
+        {"frage": "Was kostet das?", "belege": [{"text": "9.90"}]},
+    ],
+)
+def test_an_object_that_asks_is_one_record(tmp_path: Path, indent: int | None, record: object) -> None:
+    (tmp_path / "q.json").write_text(json.dumps(record, indent=indent))
+    assert values_in(tmp_path / "q.json") == [record]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ({"question": ["a", "b"], "answer": ["c"]}, "q.json:1: columns of unequal length: question 2, answer 1."),
+        ({"train": ASKED, "test": ASKED}, "q.json: several lists hold questions: train, test."),
+        ({"data": [*ASKED, "x"]}, 'q.json, data[2]: an object was expected, found "x".'),
+    ],
+)
+def test_what_an_object_holds_amiss_is_named(tmp_path: Path, written: object, said: str) -> None:
+    (tmp_path / "q.json").write_text(json.dumps(written))
+    assert refused(tmp_path / "q.json").startswith(said)
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.95])
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("written", [ASKED, {"data": ASKED}, COLUMNS])
+def test_a_file_that_is_cut_is_named_with_its_line(
+    tmp_path: Path, written: object, indent: int | None, cut: float
+) -> None:
+    text = json.dumps(written, indent=indent)
+    (tmp_path / "q.json").write_text(text[: int(len(text) * cut)])
+    assert refused(tmp_path / "q.json").startswith("q.json")
+    assert "no JSON" in refused(tmp_path / "q.json")
+
+
+@pytest.mark.parametrize("second", ["question,answer", "Query,Ground Truth"])
+def test_two_headers_are_one_too_many(tmp_path: Path, second: str) -> None:
+    (tmp_path / "q.csv").write_text(f"question,answer\n{second}\nWhy?,So.\n")
+    assert refused(tmp_path / "q.csv").startswith("q.csv:2: a second header: ")
