@@ -28,7 +28,7 @@ def from_traces_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``queries from-traces``."""
     folder = Options("").state
     parser.add_argument("--state", type=Path, default=folder, metavar="DIR", help=f"of the service; default: {folder}")
-    kept = "in place of a service's: lines of OTLP/JSON, or an export of Phoenix or Langfuse"
+    kept = "in place of a service's: OTLP/JSON, or an export of Phoenix or Langfuse"
     parser.add_argument("--file", type=Path, metavar="FILE.jsonl", help=kept)
     parser.add_argument("--collection", metavar="NAME", help="whose questions; needed where several were asked")
     parser.add_argument("--since", metavar="AGE", help="e.g. 12h, 7d, 4w; default: 7d; of a file all")

@@ -19,7 +19,7 @@ _SHOWN = 5
 
 def score_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``traces score``."""
-    formats = "lines of OTLP/JSON, or an export of Phoenix or Langfuse"
+    formats = "OTLP/JSON, or an export of Phoenix or Langfuse"
     parser.add_argument("traces", type=Path, metavar="FILE.jsonl", help=formats)
     parser.add_argument("--rows", type=Path, metavar="ROWS.jsonl", help="write each trace as a row, with its steps")
     add_scoring(parser, _SETTINGS)

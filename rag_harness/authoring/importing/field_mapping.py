@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rag_harness.authoring.importing.demands import Demand, kept_demands
-from rag_harness.authoring.importing.field_values import contexts_of, noted_flag, object_text
+from rag_harness.authoring.importing.field_values import contexts_of, documents_of, flat, noted_flag, object_text
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
+from rag_harness.authoring.importing.likely_columns import LOOKED_AT, likely_gold, likely_question
 from rag_harness.authoring.importing.messages import Dialogue, are_messages, dialogue_of, structured
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.source_fields import SourceFields
 from rag_harness.authoring.importing.wanted_tools import wanted_tools
-from rag_harness.dataset.records.field_names import value_at
-from rag_harness.dataset.records.list_cells import ListCellError, texts_of
-from rag_harness.dataset.records.source_record import SourceRecord, given, plain_text
+from rag_harness.dataset.records.field_names import plain_name, value_at
+from rag_harness.dataset.records.list_cells import ListCellError
+from rag_harness.dataset.records.source_record import SourceRecord, plain_text
 from rag_harness.errors import DataError
 
+_T = TypeVar("_T")
 MAPPED = (
     "query_id", "query", "ground_truth", "evidence", "context_reference", "query_type", "answerable", "conversation",
     "tools",
 )  # fmt: skip
 """Our fields that a column of a file may be."""
-_SCORED = (
-    "answers and what they were made of: they are scored, not asked (rag-harness judge score). The lines have questions"
-)
+_SCORED = "answers and what they were made of, {}: they are scored, not asked (rag-harness judge score)"
+_UNREAD = "{}: items that are no text, and no object with one. Name a path to them: --map {}={}.KEY"
 _ALONE = (
     "a reply to a question that stands alone: it is no ground truth unless you say so, e.g. --map "
     "reference=messages.1.content"
 )
+
+
+_EMPTY: Sequence[Any] = ("", [], {})
 
 
 class RecordMapping:
@@ -45,12 +51,26 @@ class RecordMapping:
     def __init__(self, source: SourceFields, chosen: Mapping[str, str], notes: Notes) -> None:
         self._source, self._chosen, self._notes = source, chosen, notes
         self._found: set[str] = set()
+        self._questions = self._owing = 0
+        self._unknown: list[Mapping[str, Any]] = []
+        """Labels that have names of the file's own, of the first questions."""
 
     def note_unfound(self, file: Path) -> None:
         """Note what ``--map`` names and no record has. It is for the end."""
         for field, path in self._chosen.items():
             if field not in self._found:
                 self._notes.lose(f"--map {field}={path}: no record has it", str(file))
+
+    def note_missing_gold(self, file: Path) -> None:
+        """Note that no question has a ground truth or owes anything, though columns may hold one. It is for the end."""
+        if self._owing or not any(self._unknown):
+            return
+        if likely := likely_gold(self._unknown):
+            asked = f"Is it {' or '.join(likely)}? Then say so: --map ground_truth={likely[0]}"
+            self._notes.lose(f"no record has a ground truth. {asked}", str(file))
+        else:
+            names = ", ".join(dict.fromkeys(name for labels in self._unknown for name in labels))
+            self._notes.tell(f"no record has a ground truth. Columns that are labels now: {names}", str(file))
 
     def question_of(self, record: SourceRecord) -> ImportedQuestion | None:
         """Return the question of a record; None where it has none, which is noted.
@@ -67,7 +87,10 @@ class RecordMapping:
             self._notes.lose(self._source.no_question, where)
             return None
         self._note_others(values, where)
-        return self._made(record, said)
+        made = self._made(record, said)
+        self._questions += 1
+        self._owing += bool(made.ground_truth or made.expect or made.tools or made.answerable is False)
+        return made
 
     def _made(self, record: SourceRecord, said: Dialogue) -> ImportedQuestion:
         values, where = record.values, record.where
@@ -80,28 +103,30 @@ class RecordMapping:
         return ImportedQuestion(
             where,
             said.query,
-            plain_text(self._value(values, "query_id")),
+            self._plain("query_id", values, where),
             ground_truth,
             [(text, document or about) for text, document in contexts],
             documents,
             kept_demands(self._expected(values, where), where, self._notes),
             wanted_tools(self._value(values, "tools"), self._used(values, "tools"), where, self._notes),
-            query_type=plain_text(self._value(values, "query_type")) or self._source.type_of(values),
+            query_type=self._plain("query_type", values, where) or self._source.type_of(values),
             answerable=noted_flag(
                 self._value(values, "answerable"), self._used(values, "answerable"), where, self._notes
             ),
             metadata=labels_of(self._labels(values), where, self._notes),
-            inputs={**self._beside("query", values), **dict(self._below("inputs", values))},
+            inputs={**self._beside("query", values), **said.beside, **dict(self._below("inputs", values))},
             before=said.before,
             reply=said.reply,
-            conversation=plain_text(self._value(values, "conversation")),
+            conversation=self._plain("conversation", values, where),
             synthetic=self._source.is_synthetic(values),
         )
 
     def _dialogue(self, values: Mapping[str, Any], where: str) -> Dialogue | None:
         value = structured(self._value(values, "query"))
         if isinstance(value, dict) and are_messages(value.get("messages")):
-            value = value["messages"]
+            others = {name: each for name, each in value.items() if name != "messages"}
+            said = dialogue_of(value["messages"], where, self._notes)
+            return said and replace(said, beside=others)
         if are_messages(value):
             return dialogue_of(value, where, self._notes)
         text = self._text(value, "query", values, where)
@@ -110,7 +135,7 @@ class RecordMapping:
     def _ground_truth(self, values: Mapping[str, Any], where: str) -> str:
         value = structured(self._value(values, "ground_truth"))
         if isinstance(value, list):
-            found = [self._text(each, "ground_truth", values, where) for each in value]
+            found = [self._text(each, "ground_truth", values, where) for each in flat(value)]
             if len(set(found)) > 1:
                 self._notes.tell("further right answers: the first is the ground truth", where)
             return next(filter(None, found), "")
@@ -129,23 +154,36 @@ class RecordMapping:
             )
         return text
 
+    def _plain(self, field: str, values: Mapping[str, Any], where: str) -> str:
+        value = self._value(values, field)
+        if isinstance(value, (list, dict)) and value:
+            name = self._used(values, field)
+            self._notes.lose(f"{name}: a text was expected, and a list or an object stands there", where)
+        return plain_text(value)
+
     def _contexts(self, values: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
+        return self._several("evidence", lambda value: contexts_of(value, self._source.separator), values, where)
+
+    def _documents(self, values: Mapping[str, Any], where: str) -> list[str]:
+        return self._several("context_reference", lambda value: documents_of(value, "|"), values, where)
+
+    def _several(
+        self, field: str, read: Callable[[Any], tuple[list[_T], int]], values: Mapping[str, Any], where: str
+    ) -> list[_T]:
+        name = self._used(values, field)
         try:
-            return contexts_of(self._value(values, "evidence"), self._source.separator)
+            found, unread = read(self._value(values, field))
         except ListCellError as error:
-            raise DataError(f"{where}: {self._used(values, 'evidence')}: {error}.") from None
+            raise DataError(f"{where}: {name}: {error}.") from None
+        if unread:
+            self._notes.lose(_UNREAD.format(name, field, name), where)
+        return found
 
     def _expected(self, values: Mapping[str, Any], where: str) -> Sequence[Demand]:
         try:
             return self._source.expected(values)
         except ListCellError as error:
             raise DataError(f"{where}: what is expected: {error}.") from None
-
-    def _documents(self, values: Mapping[str, Any], where: str) -> list[str]:
-        try:
-            return texts_of(self._value(values, "context_reference"), "|")
-        except ListCellError as error:
-            raise DataError(f"{where}: {self._used(values, 'context_reference')}: {error}.") from None
 
     def _value(self, values: Mapping[str, Any], field: str) -> Any:
         value = value_at(values, name) if (name := self._used(values, field)) else None
@@ -157,7 +195,10 @@ class RecordMapping:
         """Return the column or path that a field is read from; "" where the record has none."""
         if field in self._chosen:
             return self._chosen[field]
-        return next((name for name in self._source.fields.get(field, ()) if given(values.get(name)) is not None), "")
+        columns = columns_by_name(tuple(values))
+        paths = [columns.get(plain_name(name), name) for name in self._source.names_of(field)]
+        known = [path for path in paths if value_at(values, path) is not None]
+        return next((path for path in known if value_at(values, path) not in _EMPTY), next(iter(known), ""))
 
     def _below(self, above: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for ours, path in self._chosen.items():
@@ -167,31 +208,68 @@ class RecordMapping:
 
     def _beside(self, field: str, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return what else stands in the object that a chosen path leads into."""
-        above, _, key = self._chosen.get(field, "").rpartition(".")
+        above, _, key = self._used(values, field).rpartition(".")
         holder = structured(value_at(values, above)) if above else None
         taken = {key, *(path.removeprefix(f"{above}.") for path in self._chosen.values())}
         return {k: v for k, v in holder.items() if k not in taken} if isinstance(holder, dict) else {}
 
     def _labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
         source = self._source
-        used = {self._used(values, field) for field in MAPPED} | {*self._chosen.values()}
-        taken = used | {path.partition(".")[0] for path in used}
-        others = {*source.scored, *source.unmatched, *source.unread, *source.objects} | taken
+        used = {path for field in MAPPED if (path := self._used(values, field))} | {*self._chosen.values()}
+        known = {*source.scored, *source.unmatched, *source.unread, *source.read_otherwise, *source.objects}
+        taken = {
+            name
+            for name in values
+            if name in known or name in used or any(each.startswith(f"{name}.") for each in used)
+        }
+        unknown = {name: value for name, value in values.items() if name not in taken}
+        unknown |= self._rest(values, used)
+        if len(self._unknown) < LOOKED_AT:
+            self._unknown.append(unknown)
         found: dict[str, Any] = {}
         for name in source.objects:
-            inner = structured(values.get(name))
+            inner = structured(values.get(name)) if name not in used else None
             found |= inner if isinstance(inner, dict) else {name: inner}
-        found |= {name: value for name, value in values.items() if name not in others}
-        return found | dict(self._below("metadata", values))
+        twice = {name: f"metadata.{name}" for name in found if name in unknown}
+        found = {twice.get(name, name): value for name, value in found.items()}
+        return found | unknown | dict(self._below("metadata", values))
+
+    def _rest(self, values: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
+        """Return the members of objects of which a part is used, but not those beside a question or its answer."""
+        beside = {self._used(values, field).rpartition(".")[0] for field in ("query", "ground_truth")}
+        found: dict[str, Any] = {}
+        above = {path.partition(".")[0] for path in used if "." in path and path not in values}
+        level = [(name, structured(values.get(name))) for name in sorted(above)]
+        while level:
+            path, holder = level.pop()
+            if path in used or not isinstance(holder, dict):
+                continue
+            for key, value in holder.items():
+                below = f"{path}.{key}"
+                if any(each.startswith(f"{below}.") for each in used):
+                    level.append((below, structured(value)))
+                elif below not in used and path not in beside:
+                    found[below] = value
+        return found
 
     def _note_others(self, values: Mapping[str, Any], where: str) -> None:
-        if any(_has(values, name) for name in self._source.scored):
-            self._notes.tell(_SCORED, where)
+        used = {*self._chosen.values()}
+        if scored := [name for name in self._source.scored if _has(values, name) and name not in used]:
+            self._notes.leave(_SCORED.format(", ".join(scored)), where)
+        for name in self._source.unread:
+            if _has(values, name) and name not in used:
+                self._notes.leave(f"{name}: it says nothing of a question", where)
         for name in self._beside("ground_truth", values):
-            self._notes.tell(f"{name}: it stands beside the ground truth, and is left out", where)
+            self._notes.leave(f"{name}: it stands beside the ground truth, and is left out", where)
         for name, why in self._source.unmatched.items():
-            if _has(values, name):
+            if _has(values, name) and name not in used:
                 self._notes.lose(f"{name}: {why}", where)
+
+
+@lru_cache(256)
+def columns_by_name(names: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the first column of each name, as names are compared."""
+    return {plain_name(name): name for name in reversed(names)}
 
 
 def _has(values: Mapping[str, Any], name: str) -> bool:
@@ -199,9 +277,11 @@ def _has(values: Mapping[str, Any], name: str) -> bool:
     return value not in (None, "") and not (isinstance(value, (list, dict)) and not value)
 
 
-def lacking_question(source: SourceFields, chosen: Mapping[str, str], names: Sequence[str]) -> str:
-    """Return what to do where no column of a file is the question; "" where one is."""
-    if "query" in chosen or any(name in names for name in source.fields.get("query", ())):
+def lacking_question(source: SourceFields, chosen: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what to do where no column of the first rows is the question; "" where one is."""
+    names = [*dict.fromkeys(name for row in rows for name in row)]
+    columns = columns_by_name(tuple(names))
+    if "query" in chosen or any(plain_name(name) in columns for name in source.names_of("query")):
         return ""
-    first = next(iter(names), "COLUMN")
-    return f"none of its columns is the question: {', '.join(names)}. Say which: --map question={first}"
+    likely = likely_question(rows)
+    return f"none of its columns is the question: {', '.join(names)}. Say which: --map question={likely or 'COLUMN'}"

@@ -2,31 +2,66 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from rag_harness.authoring.importing.messages import message_text, structured
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.dataset.records.list_cells import texts_of
-from rag_harness.dataset.records.source_record import plain_text, said_flag
+from rag_harness.dataset.records.source_record import given, plain_text, said_flag
 
-_DOCUMENT = ("document_id", "doc_id", "document", "source_file", "source", "filename", "id")
+_DOCUMENT = ("document_id", "doc_id", "document", "source_file", "source", "filename", "doc_uri", "title", "id")
 _SHOWN = 40
+_NESTED = re.compile(r"\s*\[\s*[\[{]")
 _TEXT = ("text", "content", "page_content", "context", "quote")
 
 
-def contexts_of(value: Any, separator: str = "") -> list[tuple[str, str]]:
-    """Return the texts of contexts, each with the name of its document, empty where none is said.
+def contexts_of(value: Any, separator: str = "") -> tuple[list[tuple[str, str]], int]:
+    """Return the texts of contexts, each with the name of its document, and how many items have no text that is known.
+
+    A document's name is empty where none is said.
 
     Raises:
         ListCellError: a cell begins like a list of texts, and is none.
     """
-    is_objects = isinstance(value, str) and value.lstrip()[:1] == "[" and value.lstrip()[1:].lstrip()[:1] == "{"
-    found = structured(value) if is_objects else value
-    if isinstance(found, list) and any(isinstance(each, dict) for each in found):
-        parts = [(_first(each, _TEXT), _first(each, _DOCUMENT)) for each in found if isinstance(each, dict)]
-        return [each for each in parts if any(each)]
-    return [(text, "") for text in texts_of(value, separator)]
+    found = _items_of(value)
+    if found is None:
+        return [(text, "") for text in texts_of(value, separator)], 0
+    parts = [
+        (_first(each, _TEXT), _first(each, _DOCUMENT)) if isinstance(each, Mapping) else (plain_text(each), "")
+        for each in found
+    ]
+    return [each for each in parts if any(each)], sum(not any(each) for each in parts)
+
+
+def documents_of(value: Any, separator: str) -> tuple[list[str], int]:
+    """Return names of documents, of lists inside a list too, and how many items have no name that is known.
+
+    Raises:
+        ListCellError: a cell begins like a list of texts, and is none.
+    """
+    found = _items_of(value)
+    if found is None:
+        return texts_of(value, separator), 0
+    names = [_first(each, _DOCUMENT) if isinstance(each, Mapping) else plain_text(each) for each in flat(found)]
+    return [name for name in dict.fromkeys(names) if name], names.count("")
+
+
+def flat(values: list[Any]) -> list[Any]:
+    """Return the items of a list and of lists inside it, without empty ones."""
+    inner = [item for each in values for item in (flat(each) if isinstance(each, list) else [each])]
+    return [each for each in inner if given(each) not in (None, "", {})]
+
+
+def _items_of(value: Any) -> list[Any] | None:
+    """Return the items of a list or an object; None for a text, be it that of a list of texts."""
+    is_nested = isinstance(value, str) and (value.lstrip()[:1] == "{" or _NESTED.match(value) is not None)
+    found = structured(value) if is_nested else value
+    if isinstance(found, Mapping):
+        return [found]
+    listed = list(found) if isinstance(found, (list, tuple)) else None
+    return None if listed is None else [each for each in listed if given(each) not in (None, "", [], {})]
 
 
 def object_text(value: Mapping[str, Any]) -> tuple[str, str | None]:

@@ -6,8 +6,9 @@ from itertools import islice
 from pathlib import Path
 
 from rag_harness.authoring.importing.importing import FIELDS, WHOLE, Part, files_of
+from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.promptfoo.config_tests import YAML
-from rag_harness.dataset.records.reading import records_in
+from rag_harness.authoring.importing.published.unfolding import records_to_import
 
 _TABLE = "csv"
 _OF_PROMPTFOO = ("vars", "assert", "tests", "prompts", "providers")
@@ -33,7 +34,7 @@ def guessed_source(file: Path, part: Part = WHOLE) -> tuple[str, str]:
     if file.suffix.lower() in YAML:
         return "promptfoo", "a config in YAML"
     first = files_of(file, part)[0]
-    names = [name for record in islice(records_in(first), 1) for name in record.values]
+    names = [name for record in islice(records_to_import(first, Notes()), 1) for name in record.values]
     if told := [name for name in names if name in _OF_PROMPTFOO or name.startswith(_COLUMNS)]:
         return "promptfoo", f"its fields {', '.join(told)}"
     for source in FIELDS:

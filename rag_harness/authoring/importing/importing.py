@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +12,11 @@ from rag_harness.authoring.importing.context_places import ContextPlaces, Placed
 from rag_harness.authoring.importing.dataset_folder import files_of_dataset
 from rag_harness.authoring.importing.field_mapping import RecordMapping, lacking_question
 from rag_harness.authoring.importing.imported import ImportedQuestion
+from rag_harness.authoring.importing.likely_columns import LOOKED_AT
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.own_lines import OwnLine, own_line
 from rag_harness.authoring.importing.promptfoo.asked_tests import promptfoo_questions
+from rag_harness.authoring.importing.published.unfolding import records_to_import
 from rag_harness.authoring.importing.query_line_writing import LineWriting, WrittenLine
 from rag_harness.authoring.importing.source_fields import SourceFields
 from rag_harness.authoring.importing.sources.deepeval import DEEPEVAL
@@ -21,7 +24,6 @@ from rag_harness.authoring.importing.sources.langfuse import LANGFUSE
 from rag_harness.authoring.importing.sources.langsmith import LANGSMITH
 from rag_harness.authoring.importing.sources.ragas import RAGAS
 from rag_harness.authoring.importing.sources.tables import HUGGING_FACE, TABLE
-from rag_harness.dataset.records.reading import records_in
 from rag_harness.errors import DataError
 from rag_harness.types import Document
 
@@ -111,15 +113,19 @@ def _by_fields(source: SourceFields) -> Reader:
     def read(file: Path, chosen: Mapping[str, str], notes: Notes) -> Iterator[ImportedQuestion | OwnLine]:
         mapping = RecordMapping(source, chosen, notes)
         may_be_ours = source in (TABLE, HUGGING_FACE) and not chosen
-        for number, record in enumerate(records_in(file)):
+        records = records_to_import(file, notes)
+        first = [*islice(records, LOOKED_AT)]
+        asked = [each.values for each in first if not (may_be_ours and own_line(each))]
+        if asked and (lacks := lacking_question(source, chosen, asked)):
+            raise DataError(f"{file}: {lacks}")
+        for record in chain(first, records):
             if may_be_ours and (own := own_line(record)) is not None:
                 yield own
                 continue
-            if not number and (lacks := lacking_question(source, chosen, list(record.values))):
-                raise DataError(f"{file}: {lacks}")
             if (question := mapping.question_of(record)) is not None:
                 yield question
         mapping.note_unfound(file)
+        mapping.note_missing_gold(file)
 
     return read
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rag_harness.authoring.importing.imported import SaidBefore
@@ -26,11 +26,15 @@ _LONGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """What was said: the turns before the last question, that question, and what was replied to it."""
+    """What was said: the turns before the last question, that question, and what was replied to it.
+
+    ``beside`` is what else the user sends.
+    """
 
     before: tuple[SaidBefore, ...]
     query: str
     reply: str = ""
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
 
 def structured(value: Any) -> Any:

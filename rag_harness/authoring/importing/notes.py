@@ -10,18 +10,24 @@ class Notes:
 
     Attributes:
         is_short: whether something is missing that the source has: a record, a demand, evidence.
+        leaves_out: whether fields are left out on purpose.
     """
 
     def __init__(self) -> None:
         self._lost: dict[str, tuple[int, str]] = {}
+        self._left: dict[str, tuple[int, str]] = {}
         self._told: dict[str, tuple[int, str]] = {}
 
     def lose(self, what: str, where: str) -> None:
         """Note something that the file asks for and that is not in our lines."""
         self._count(self._lost, what, where)
 
+    def leave(self, what: str, where: str) -> None:
+        """Note a field that is left out on purpose."""
+        self._count(self._left, what, where)
+
     def tell(self, what: str, where: str) -> None:
-        """Note something that is left out on purpose, or taken over otherwise than it stood there."""
+        """Note something that is taken over otherwise than it stood there."""
         self._count(self._told, what, where)
 
     @property
@@ -29,9 +35,18 @@ class Notes:
         """Whether something is missing that the source has."""
         return bool(self._lost)
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether fields are left out on purpose."""
+        return bool(self._left)
+
     def lines(self) -> Iterator[str]:
         """Yield a line a reason."""
-        for heading, found in (("not taken over:", self._lost), ("to know:", self._told)):
+        for heading, found in (
+            ("not taken over:", self._lost),
+            ("left out:", self._left),
+            ("to know:", self._told),
+        ):
             if found:
                 yield heading
             for what, (count, first) in found.items():

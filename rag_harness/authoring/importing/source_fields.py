@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_harness.authoring.importing.demands import Demand
+from rag_harness.dataset.records.field_names import MEANINGS, plain_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +16,13 @@ class SourceFields:
 
     Attributes:
         name: the tool, as ``--from`` names it.
-        fields: names of the tool for each field of ours; the first that a record has counts.
+        fields: names of the tool for each field of ours; the first that a record has counts. A ground truth has all
+            names of ``MEANINGS`` too, which say something else in no tool but where it says so below.
         typical: names that only this tool has; one of them tells its files.
         scored: names of answers and of what they were made of: they are scored, and are no gold.
         unmatched: names without a counterpart, each with the reason.
         unread: names that say nothing of a question, such as dates.
+        read_otherwise: names that ``expected`` or ``left_out`` reads.
         objects: names of objects whose members are labels.
         separator: what parts the texts of a cell of a CSV file.
         is_synthetic: whether a record says that no person wrote its question.
@@ -35,6 +38,7 @@ class SourceFields:
     scored: Sequence[str] = ()
     unmatched: Mapping[str, str] = field(default_factory=dict)
     unread: Sequence[str] = ()
+    read_otherwise: Sequence[str] = ()
     objects: Sequence[str] = ()
     separator: str = ""
     is_synthetic: Callable[[Mapping[str, Any]], bool] = lambda _: False
@@ -42,3 +46,14 @@ class SourceFields:
     left_out: Callable[[Mapping[str, Any]], str] = lambda _: ""
     expected: Callable[[Mapping[str, Any]], Sequence[Demand]] = lambda _: ()
     no_question: str = "a record without a question"
+
+    def names_of(self, ours: str) -> Sequence[str]:
+        """Return the names that a field of ours may have, those that count more first."""
+        own = self.fields.get(ours, ())
+        if ours != "ground_truth":
+            return own
+        others = {
+            plain_name(name)
+            for name in (*self.scored, *self.unmatched, *self.unread, *self.read_otherwise, *self.objects)
+        }
+        return (*own, *(name for name in MEANINGS[ours] if plain_name(name) not in others and name not in own))

@@ -1,1 +1,1 @@
-"""Files of spans: lines of OTLP/JSON, and what Phoenix and Langfuse export. Begin reading with ``trace_file.py``."""
+"""Files of spans: OTLP/JSON, and what Phoenix and Langfuse export. Begin reading with ``trace_file.py``."""

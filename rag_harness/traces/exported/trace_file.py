@@ -1,33 +1,36 @@
-"""A file of spans, read some traces at a time: what is in memory does not grow with the file."""
+"""A file of spans, read some traces at a time: what is in memory does not grow with the file.
+
+A file of one JSON value over several lines is in memory as a whole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rag_harness.errors import DataError, TraceError
 from rag_harness.files.json_text import read_json
+from rag_harness.traces.exported.json_values import MARK, values_of_file
 from rag_harness.traces.exported.langfuse import is_langfuse, spans_of_langfuse
 from rag_harness.traces.exported.phoenix import is_phoenix, spans_of_phoenix
 from rag_harness.traces.otlp.otlp_json import spans_of_request
 from rag_harness.traces.seen_trace import MOST_SPANS
 from rag_harness.traces.span_record import SpanRecord
 
-LONGEST_LINE = 64 * 1024 * 1024
-"""Bytes. A longer line would have to be in memory as a whole."""
 _AT_ONCE = 2000
 """Spans of the traces that are read together, for a line with spans of many traces is not read for each of them."""
 _SHOWN = 20
-_MARK = b"\xef\xbb\xbf"
-_FORMATS = "lines of OTLP/JSON, spans of Phoenix, or observations of Langfuse"
+_FORMATS = "OTLP/JSON, spans of Phoenix, or observations of Langfuse"
 
 
 class TraceFile:
     """The traces of a file.
 
     Args:
-        file: a JSON object or list a line, of one of the formats that are known; which one, each line says itself.
+        file: a JSON object or list a line or over several lines, of one of the formats that are known; which one, each
+            says itself.
 
     Raises:
         DataError: the file cannot be read, or lines are no spans; lists the problems as ``file:line: …``.
@@ -39,11 +42,14 @@ class TraceFile:
         """For each span of each trace, where its line begins."""
         self._full: dict[int, int] = {}
         """The spans of each line that has more of them than are read at once."""
+        self._long: dict[int, int] = {}
+        """The bytes of each value that stands on several lines."""
         problems: list[str] = []
         with self._opened() as stream:
-            for number, at, line in _lines(stream):
+            for number, at, size, line in values_of_file(stream):
+                self._long |= {at: size} if line.rstrip().count(b"\n") else {}
                 try:
-                    traces = [span.trace_id for span in _spans_in(line, number)]
+                    traces = [span.trace_id for span in _spans_in(line)]
                     for trace_id in traces:
                         self._places.setdefault(trace_id, []).append(at)
                     self._full |= {at: len(traces)} if len(traces) > _AT_ONCE else {}
@@ -73,7 +79,8 @@ class TraceFile:
                 found: dict[str, dict[str, SpanRecord]] = {trace_id: {} for trace_id in together}
                 for at in sorted({at for trace_id in together for at in self._places[trace_id]}):
                     stream.seek(at)
-                    for span in _spans_in(stream.readline().removeprefix(_MARK), 0):
+                    text = stream.read(self._long[at]) if at in self._long else stream.readline()
+                    for span in _spans_in(text.removeprefix(MARK)):
                         if span.trace_id in found and len(found[span.trace_id]) <= MOST_SPANS:
                             found[span.trace_id].setdefault(span.span_id, span)
                 yield from ((trace_id, list(spans.values())) for trace_id, spans in found.items())
@@ -91,29 +98,11 @@ class TraceFile:
         yield together
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number, place and text of each line that is not blank."""
-    at = 0
-    for number in range(1, 2**63):
-        line = stream.readline(LONGEST_LINE + 1)
-        if not line:
-            return
-        if len(line) > LONGEST_LINE:
-            raise DataError(
-                f"{stream.name}:{number}: the line is longer than {LONGEST_LINE // 2**20} MiB. "
-                f"Write one span or one request a line: jq -c '.[]'."
-            )
-        if line.strip():
-            yield number, at, line.removeprefix(_MARK) if at == 0 else line
-        at += len(line)
-
-
-def _spans_in(line: bytes, number: int) -> Iterator[SpanRecord]:
+def _spans_in(line: bytes) -> Iterator[SpanRecord]:
     try:
         said = read_json(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        hint = " A file of JSON over several lines becomes one a line by jq -c '.[]'." if number == 1 else ""
-        raise TraceError(f"This is no JSON: {error}.{hint}") from error
+        raise TraceError(f"This is no JSON: {error}. Was the file cut short?") from error
     for each in said if isinstance(said, list) else [said]:
         yield from _spans_of(each)
 
@@ -126,5 +115,7 @@ def _spans_of(said: Any) -> Iterator[SpanRecord]:
             return spans_of_phoenix(said)
         if is_langfuse(said):
             return spans_of_langfuse(said)
+        if isinstance(page := said.get("data"), list) and page:
+            return chain.from_iterable(map(_spans_of, page))
     keys = f" with {', '.join(map(repr, list(said)[:5]))}" if isinstance(said, Mapping) else ""
     raise TraceError(f"A {type(said).__name__}{keys} is no span that is known: it takes {_FORMATS}.")

@@ -9,6 +9,7 @@ from typing import Any
 from rag_harness.authoring.importing.field_values import contexts_of, noted_flag
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
+from rag_harness.authoring.importing.likely_columns import likely_question
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.promptfoo.assertions import Assertions
 from rag_harness.authoring.importing.promptfoo.config_tests import FoundTest, tests_in
@@ -70,7 +71,7 @@ def _question(found: FoundTest, chosen: Mapping[str, str], folder: Path, notes: 
         return None
     _note(test, where, notes)
     asserted = Assertions(variables, folder, where, notes).read(test.get("assert") or ())
-    contexts, documents = _gold(variables, names, where)
+    contexts, documents = _gold(variables, names, where, notes)
     return ImportedQuestion(
         where,
         query,
@@ -131,8 +132,9 @@ def _only(variables: Mapping[str, Any], names: Mapping[str, str], where: str) ->
         return free[0]
     if not variables:
         return ""
-    listed, first = ", ".join(variables), next(iter(free or variables))
-    raise DataError(f"{where}: which of its variables is the question: {listed}? Say which: --map question={first}")
+    listed = ", ".join(variables)
+    likely = likely_question([{name: variables[name] for name in free}]) or next(iter(free or variables))
+    raise DataError(f"{where}: which of its variables is the question: {listed}? Say which: --map question={likely}")
 
 
 def _text(variables: Mapping[str, Any], name: str) -> str:
@@ -140,7 +142,7 @@ def _text(variables: Mapping[str, Any], name: str) -> str:
 
 
 def _gold(
-    variables: Mapping[str, Any], names: Mapping[str, str], where: str
+    variables: Mapping[str, Any], names: Mapping[str, str], where: str, notes: Notes
 ) -> tuple[Sequence[tuple[str, str]], Sequence[str]]:
     """Return contexts and documents. A context in a file is that document."""
     context: Any = variables.get(names["evidence"])
@@ -148,9 +150,12 @@ def _gold(
         documents = [each.removeprefix(FILE) for each in texts_of(variables.get(names["context_reference"]), "|")]
         if is_file(context):
             return (), [*documents, context.removeprefix(FILE)]
-        return contexts_of(context), documents
+        contexts, unread = contexts_of(context)
     except ListCellError as error:
         raise DataError(f"{where}: {error}.") from None
+    if unread:
+        notes.lose(f"{names['evidence']}: items that are no text, and no object with one", where)
+    return contexts, documents
 
 
 def _labels(test: Mapping[str, Any], variables: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, Any]:

@@ -48,7 +48,6 @@ DEEPEVAL = SourceFields(
     {
         "query_id": ("id", "name"),
         "query": ("input", "turns"),
-        "ground_truth": ("expected_output", "expectedOutput"),
         "evidence": ("context",),
         "context_reference": ("source_file", "sourceFile"),
         "tools": ("expected_tools", "expectedTools"),
@@ -67,7 +66,7 @@ DEEPEVAL = SourceFields(
         "expectedLabels": _CLASSES,
         "persona": "who a simulated user is: write it into a scenario (docs/how-to/simulate-users.md)",
     },
-    unread=("expectations", "expected_outcome", "expectedOutcome", "turns"),
+    read_otherwise=("expectations", "expected_outcome", "expectedOutcome", "turns"),
     objects=("additional_metadata", "additionalMetadata", "custom_column_key_values", "customColumnKeyValues"),
     separator="|",
     is_synthetic=_is_synthetic,

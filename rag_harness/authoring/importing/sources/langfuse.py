@@ -18,16 +18,17 @@ def _left_out(values: Mapping[str, Any]) -> str:
 
 LANGFUSE = SourceFields(
     "langfuse",
-    {"query_id": ("id",), "query": ("input",), "ground_truth": ("expectedOutput", "expected_output")},
+    {"query_id": ("id",), "query": ("input",)},
     typical=(
         "sourceTraceId", "sourceObservationId", "datasetId", "datasetName", "expectedOutput", "source_trace_id",
         "source_observation_id", "dataset_name",
     ),
     unread=(
-        "status", "createdAt", "updatedAt", "datasetId", "datasetName", "projectId", "created_at", "updated_at",
+        "createdAt", "updatedAt", "datasetId", "datasetName", "projectId", "created_at", "updated_at",
         "dataset_id", "dataset_name", "project_id", "validFrom", "mediaReferences",
     ),
     objects=("metadata",),
+    read_otherwise=("status",),
     left_out=_left_out,
 )  # fmt: skip
 """The fields of Langfuse."""

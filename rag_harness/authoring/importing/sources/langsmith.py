@@ -10,8 +10,12 @@ from rag_harness.authoring.importing.source_fields import SourceFields
 
 LANGSMITH = SourceFields(
     "langsmith",
-    {"query_id": ("id", "example_id"), "query": ("inputs", "input"), "ground_truth": ("outputs", "output")},
-    typical=("outputs", "source_run_id", "reference_example_id"),
+    {
+        "query_id": ("id", "example_id"),
+        "query": ("inputs", "input"),
+        "ground_truth": ("outputs", "reference_outputs", "output"),
+    },
+    typical=("outputs", "reference_outputs", "source_run_id", "reference_example_id"),
     unread=("created_at", "modified_at", "dataset_id", "attachment_urls"),
     unmatched={"attachments": "files beside a question are not sent"},
     objects=("metadata",),

@@ -29,7 +29,6 @@ RAGAS = SourceFields(
     {
         "query_id": ("id",),
         "query": ("user_input", "question"),
-        "ground_truth": ("reference", "ground_truth", "ground_truths"),
         "evidence": ("reference_contexts",),
         "context_reference": ("reference_context_ids",),
         "tools": ("reference_tool_calls",),

@@ -26,11 +26,15 @@ TABLE = SourceFields(
     "csv",
     {ours: names for ours, names in MEANINGS.items() if ours in MAPPED},
     unmatched={"qrels": "grades are taken over where all fields of a record are ours (docs/reference/importing.md)"},
+    scored=(
+        "response", "actual_output", "retrieved_context", "retrieved_contexts", "retrieval_context",
+        "retrieved_context_ids",
+    ),
     objects=("metadata",),
-    unread=(_EXPECT,),
+    read_otherwise=(_EXPECT,),
     separator="|",
     expected=_expected,
-)
+)  # fmt: skip
 """The fields of a table."""
 HUGGING_FACE = replace(TABLE, name="hf")
 """The same, of a data set in a folder."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rag_harness.errors import DataError
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.traced.kept_trace import kept_trace
-from rag_harness.traces.exported import trace_file
+from rag_harness.traces.exported import json_values, trace_file
 from rag_harness.traces.exported.nested_values import nanoseconds
 from rag_harness.traces.exported.trace_file import TraceFile
 from tests.unit.traces.exported.files import BEGIN, LAMP, QUESTION, RUG, SAID, langfuse, otlp, phoenix, written
@@ -69,7 +69,10 @@ def test_a_byte_order_mark_and_blank_lines_are_skipped(tmp_path: Path) -> None:
     [
         ([], "holds no span"),
         (["{'a': 1}"], "t.jsonl:1: This is no JSON"),
-        (["[", " 1]"], "jq -c"),
+        (["[", " 1]"], "t.jsonl:1: A int is no span"),
+        ([json.dumps(otlp(), indent=1)[:900]], "t.jsonl:1: This is no JSON"),
+        ([json.dumps(otlp(), indent=1)[:900]], "Was the file cut short?"),
+        ([json.dumps(otlp(1), indent=1), "[\n1 2\n]"], ": This is no JSON"),
         ([otlp(), "nonsense"], "t.jsonl:2: This is no JSON"),
         ([{"question": "q", "answer": "a"}], "t.jsonl:1: A dict with 'question', 'answer' is no span that is known"),
         ([[1]], "A int is no span"),
@@ -86,6 +89,24 @@ def test_what_is_no_trace_is_named_with_its_line(lines: list[Any], said: str, tm
     assert said in str(raised.value)
 
 
+@pytest.mark.parametrize("indent", [0, 2])
+@pytest.mark.parametrize(
+    "values", [[otlp(1)], [[otlp(1), otlp(2)]], [otlp(1), otlp(2)], [phoenix()], [{"data": phoenix()}], [langfuse()]]
+)
+def test_values_over_several_lines_are_those_of_one_line(tmp_path: Path, values: list[Any], indent: int) -> None:
+    # A blank line inside a value, and a mark before the first, must not shift the place of those behind.
+    long = ["\n\n".join(json.dumps(each, indent=indent).rsplit("\n", 1)) for each in values]
+    (tmp_path / "long.json").write_bytes(b"\xef\xbb\xbf" + "\n\n".join(long).encode())
+    short = TraceFile(written(tmp_path / "short.jsonl", *values))
+    assert list(TraceFile(tmp_path / "long.json").traces()) == list(short.traces())
+
+
+def test_a_page_of_observations_of_langfuse_is_its_observations(tmp_path: Path) -> None:
+    (lines,) = [lines for name, lines in FORMS.items() if name == "langfuse, an observation a line"]
+    page = TraceFile(written(tmp_path / "page.json", {"data": lines, "meta": {"page": 1}}))
+    assert list(page.traces()) == list(TraceFile(written(tmp_path / "t.jsonl", *lines)).traces())
+
+
 def test_many_bad_lines_are_not_all_listed(tmp_path: Path) -> None:
     with pytest.raises(DataError) as raised:
         TraceFile(written(tmp_path / "t.jsonl", *["nonsense"] * 500))
@@ -95,9 +116,11 @@ def test_many_bad_lines_are_not_all_listed(tmp_path: Path) -> None:
 def test_no_file_and_a_line_too_long_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         TraceFile(tmp_path / "gone.jsonl")
-    monkeypatch.setattr(trace_file, "LONGEST_LINE", 2**20)
+    monkeypatch.setattr(json_values, "LONGEST_LINE", 2**20)
     with pytest.raises(DataError, match="longer than 1 MiB"):
         TraceFile(written(tmp_path / "t.jsonl", "x" * (2**20 + 1)))
+    with pytest.raises(DataError, match=r"t.jsonl:1: the value is longer than 1 MiB"):
+        TraceFile(written(tmp_path / "t.jsonl", "[", *["1,"] * 400_000, "1]"))
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
