@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_harness.authoring.importing.demands import Demand, kept_demands
-from rag_harness.authoring.importing.field_values import contexts_of, documents_of, flat, noted_flag, object_text
+from rag_harness.authoring.importing.field_values import (
+    beside_contexts,
+    contexts_of,
+    documents_of,
+    flat,
+    noted_flag,
+    object_text,
+)
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
 from rag_harness.authoring.importing.likely_columns import LOOKED_AT, likely_gold, likely_question
@@ -29,7 +36,8 @@ MAPPED = (
 )  # fmt: skip
 """Our fields that a column of a file may be."""
 _SCORED = "answers and what they were made of, {}: they are scored, not asked (rag-harness judge score)"
-_UNREAD = "{}: items that are no text, and no object with one. Name a path to them: --map {}={}.KEY"
+_UNREAD = "{}: items that are no text, and no object with one"
+_NO_TEXT = "{}: an object with {}, and no text that is known. Say where its texts are: --map {}={}.{}"
 _ALONE = (
     "a reply to a question that stands alone: it is no ground truth unless you say so, e.g. --map "
     "reference=messages.1.content"
@@ -162,6 +170,9 @@ class RecordMapping:
         return plain_text(value)
 
     def _contexts(self, values: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
+        if others := beside_contexts(self._value(values, "evidence")):
+            name = self._used(values, "evidence")
+            self._notes.leave(f"{name}: {', '.join(others)} beside the texts", where)
         return self._several("evidence", lambda value: contexts_of(value, self._source.separator), values, where)
 
     def _documents(self, values: Mapping[str, Any], where: str) -> list[str]:
@@ -176,8 +187,14 @@ class RecordMapping:
         except ListCellError as error:
             raise DataError(f"{where}: {name}: {error}.") from None
         if unread:
-            self._notes.lose(_UNREAD.format(name, field, name), where)
+            self._notes.lose(self._unread(field, name, values), where)
         return found
+
+    def _unread(self, field: str, name: str, values: Mapping[str, Any]) -> str:
+        value = structured(self._value(values, field))
+        if not isinstance(value, dict):
+            return _UNREAD.format(name)
+        return _NO_TEXT.format(name, ", ".join(map(repr, value)), field, name, next(iter(value)))
 
     def _expected(self, values: Mapping[str, Any], where: str) -> Sequence[Demand]:
         try:
@@ -225,7 +242,9 @@ class RecordMapping:
         unknown = {name: value for name, value in values.items() if name not in taken}
         unknown |= self._rest(values, used)
         if len(self._unknown) < LOOKED_AT:
-            self._unknown.append(unknown)
+            # A table of no tool may have its gold under a name that others give to answers.
+            answers = source.scored if not source.typical else ()
+            self._unknown.append({**unknown, **{name: values[name] for name in answers if _has(values, name)}})
         found: dict[str, Any] = {}
         for name in source.objects:
             inner = structured(values.get(name)) if name not in used else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from rag_harness.authoring.importing.messages import message_text, structured
@@ -15,6 +15,7 @@ _DOCUMENT = ("document_id", "doc_id", "document", "source_file", "source", "file
 _SHOWN = 40
 _NESTED = re.compile(r"\s*\[\s*[\[{]")
 _TEXT = ("text", "content", "page_content", "context", "quote")
+_READ = (_TEXT, _DOCUMENT)
 
 
 def contexts_of(value: Any, separator: str = "") -> tuple[list[tuple[str, str]], int]:
@@ -33,6 +34,20 @@ def contexts_of(value: Any, separator: str = "") -> tuple[list[tuple[str, str]],
         for each in found
     ]
     return [each for each in parts if any(each)], sum(not any(each) for each in parts)
+
+
+def beside_contexts(value: Any) -> list[str]:
+    """Return the names of what contexts that are objects say beside their texts and documents."""
+    items = [each for each in _items_of(value) or () if isinstance(each, Mapping)]
+    parts = [each for each in items if _first(each, _TEXT) or _first(each, _DOCUMENT)]
+    used = {next((name for name in names if plain_text(each.get(name))), "") for each in parts for names in _READ}
+    return other_members(parts, used)
+
+
+def other_members(parts: Iterable[Mapping[str, Any]], read: Collection[str]) -> list[str]:
+    """Return the names of members that say something and are not among those that are read."""
+    named = [name for each in parts for name, value in each.items() if value not in (None, "", [], {})]
+    return [name for name in dict.fromkeys(named) if name not in read]
 
 
 def documents_of(value: Any, separator: str) -> tuple[list[str], int]:

@@ -80,4 +80,5 @@ def _is_named_gold(name: str) -> bool:
 
 def _is_no_gold(name: str) -> bool:
     last = name.replace(".", "_").replace("-", "_").replace(" ", "_").casefold().rpartition("_")[2]
-    return last in _NO_GOLD or last.removesuffix("s") in _NO_GOLD
+    is_retrieved = "context" in plain_name(name) or "retriev" in plain_name(name)
+    return is_retrieved or last in _NO_GOLD or last.removesuffix("s") in _NO_GOLD

@@ -101,13 +101,14 @@ class LineWriting:
     def _metadata(self, question: ImportedQuestion, gold: PlacedGold) -> WrittenLine:
         drafted = self._reviewed == "no" or (question.synthetic and self._reviewed != "yes")
         source_id = question.conversation or question.name
-        return {
-            **question.metadata,
+        own: WrittenLine = {
             "imported_from": self._source,
             **({"source_id": source_id} if source_id != as_id(source_id) else {}),
             **({"not_placed": gold.lost} if gold.lost else {}),
             **({REVIEWED: "no"} if drafted else {}),
         }
+        said = {(name if name not in own else f"source.{name}"): each for name, each in question.metadata.items()}
+        return {**said, **own}
 
     def _is_read(self, line: Mapping[str, Any], where: str) -> bool:
         _, problems = lines_of(json.dumps(line))

@@ -9,6 +9,8 @@ from typing import Any
 from rag_harness.authoring.importing.demands import Demand
 from rag_harness.dataset.records.field_names import MEANINGS, plain_name
 
+_BY_ANY_NAME = ("query", "ground_truth")
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFields:
@@ -16,8 +18,8 @@ class SourceFields:
 
     Attributes:
         name: the tool, as ``--from`` names it.
-        fields: names of the tool for each field of ours; the first that a record has counts. A ground truth has all
-            names of ``MEANINGS`` too, which say something else in no tool but where it says so below.
+        fields: names of the tool for each field of ours; the first that a record has counts. A question and a ground
+            truth may have any other name of ``MEANINGS``, too, but for those that are something else below.
         typical: names that only this tool has; one of them tells its files.
         scored: names of answers and of what they were made of: they are scored, and are no gold.
         unmatched: names without a counterpart, each with the reason.
@@ -50,7 +52,7 @@ class SourceFields:
     def names_of(self, ours: str) -> Sequence[str]:
         """Return the names that a field of ours may have, those that count more first."""
         own = self.fields.get(ours, ())
-        if ours != "ground_truth":
+        if ours not in _BY_ANY_NAME:
             return own
         others = {
             plain_name(name)

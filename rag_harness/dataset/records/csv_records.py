@@ -69,11 +69,11 @@ def _outside_quotes(text: str) -> str:
 
 
 def _is_header(row: Sequence[str], header: Sequence[str], *, is_first: bool) -> bool:
-    """Return whether a row names columns: those of the header again, or, as the first row, fields of a question."""
-    cells = [cell.strip() for cell in row]
-    return cells == [name.strip() for name in header] or (
-        is_first and len(cells) > 1 and all(field_meant(cell) for cell in cells)
-    )
+    """Return whether a row names columns: those of the header again, or, as the first row, a question and its gold."""
+    if [cell.strip() for cell in row] == [name.strip() for name in header]:
+        return True
+    meant = {field_meant(cell) for cell in row} - {""}
+    return is_first and len(meant) > 1 and "query" in meant
 
 
 def _checked(header: Sequence[str], where: str) -> list[str]:

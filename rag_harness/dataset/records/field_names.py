@@ -18,10 +18,10 @@ MEANINGS: Mapping[str, Sequence[str]] = MappingProxyType(
         "query": ("query", "question", "user_input", "input", "prompt", "query_text", "question_text", "user_query"),
         "ground_truth": (
             "ground_truth", "reference", "expected_output", "expected_answer", "expected_response", "reference_answer",
-            "gt_answer", "generation_gt", "answer", "answers.text", "answers", "ground_truths", "expected", "ideal",
-            "ideal_answer", "gold_answer", "gold_answers", "golden_answer", "golden_answers", "gold", "correct_answer",
-            "correct_answers", "target", "targets", "reference_output", "reference_outputs", "reference_response",
-            "output.response", "output.answer",
+            "reference_response", "gt_answer", "generation_gt", "ground_truths", "ideal", "ideal_answer", "gold_answer",
+            "gold_answers", "golden_answer", "golden_answers", "correct_answer", "correct_answers", "answer",
+            "answers.text", "answers", "expected", "gold", "target", "targets", "reference_output",
+            "reference_outputs", "output.response", "output.answer",
         ),
         "evidence": ("evidence", "reference_contexts", "contexts", "context", "reference_context", "passages"),
         "context_reference": (

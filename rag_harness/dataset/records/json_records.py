@@ -67,7 +67,7 @@ def _items(file: Path, text: str, begin: int) -> Iterator[SourceRecord]:
         try:
             value, place = _DECODER.raw_decode(text, place)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: no JSON: {error}") from None
+            raise DataError(f"{where}: no JSON: {error}. Was the file cut short?") from None
         if is_deep(value):
             raise DataError(f"{where}: nested too deeply.")
         yield from held_records(value, where)

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rag_harness.authoring.importing.field_values import other_members
 from rag_harness.authoring.importing.messages import structured
 from rag_harness.authoring.importing.notes import Notes
 
 Plain = Sequence[Mapping[str, Any]]
 _RESPONSES, _SUGGESTION = ".responses", "suggestion"
 _DISCARDED = "discarded"
+_OF_RESULTS = ("from_name", "type", "value")
+_OF_VALUES = ("question_name", "question_id", "value")
 
 
 def of_label_studio(values: Mapping[str, Any], where: str, notes: Notes) -> Plain | None:
@@ -30,6 +33,7 @@ def of_label_studio(values: Mapping[str, Any], where: str, notes: Notes) -> Plai
     made = kept[0] if kept else {}
     beside = {name: value for name, value in made.items() if name not in ("result", "was_cancelled")}
     found = {**{f"annotation.{name}": value for name, value in beside.items()}, **_free(about, data), **data}
+    _note_parts("annotations.result", made.get("result"), _OF_RESULTS, where, notes)
     for control, value in _results(made.get("result")):
         found[control if control not in found else f"annotation.{control}"] = value
     return [found]
@@ -57,7 +61,10 @@ def of_argilla(values: Mapping[str, Any], where: str, notes: Notes) -> Plain | N
         about = {name: value for name, value in values.items() if name not in ("fields", "responses", "suggestions")}
         found = {**_free(about, fields), **fields}
         responses = dict(_responses(structured(values.get("responses")), where, notes))
-        suggested = {f"{name}.{_SUGGESTION}": each for name, each in _suggestions(values.get("suggestions"))}
+        suggestions = structured(values.get("suggestions"))
+        listed = [*suggestions.values()] if isinstance(suggestions, Mapping) else suggestions
+        _note_parts("suggestions", listed, _OF_VALUES, where, notes)
+        suggested = {f"{name}.{_SUGGESTION}": each for name, each in _suggestions(suggestions)}
     elif any(name.endswith(_RESPONSES) for name in values):
         found = {name: value for name, value in values.items() if not name.endswith(_RESPONSES)}
         responses = {
@@ -78,7 +85,10 @@ def _responses(said: Any, where: str, notes: Notes) -> Iterator[tuple[str, Any]]
     by_name: dict[str, list[Any]] = {}
     if isinstance(said, Mapping):
         for name, each in said.items():
-            by_name.setdefault(name, []).extend(map(_value_in, each if isinstance(each, list) else [each]))
+            listed = each if isinstance(each, list) else [each]
+            _note_parts("responses", listed, _OF_VALUES, where, notes)
+            by_name.setdefault(name, []).extend(map(_value_in, listed))
+    _note_parts("responses", said, ("values", "status"), where, notes)
     for response in said if isinstance(said, list) else ():
         values = response.get("values") if isinstance(response, Mapping) else None
         if isinstance(response, Mapping) and response.get("status") == _DISCARDED:
@@ -90,16 +100,22 @@ def _responses(said: Any, where: str, notes: Notes) -> Iterator[tuple[str, Any]]
 
 
 def _suggestions(said: Any) -> Iterator[tuple[str, Any]]:
-    stated = structured(said)
-    if isinstance(stated, Mapping):
-        yield from ((name, _value_in(each)) for name, each in stated.items())
-    for each in stated if isinstance(stated, list) else ():
+    if isinstance(said, Mapping):
+        yield from ((name, _value_in(each)) for name, each in said.items())
+    for each in said if isinstance(said, list) else ():
         if isinstance(each, Mapping):
             yield str(each.get("question_name") or each.get("question_id") or _SUGGESTION), _value_in(each)
 
 
 def _value_in(said: Any) -> Any:
     return said["value"] if isinstance(said, Mapping) and "value" in said else said
+
+
+def _note_parts(name: str, listed: Any, read: Sequence[str], where: str, notes: Notes) -> None:
+    """Note what a list of objects says beside the members that are read."""
+    parts = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+    if others := other_members(parts, read):
+        notes.leave(f"{name}: {', '.join(others)}", where)
 
 
 def _free(about: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,8 +39,12 @@ def _asked(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     asking = [name for name in inputs if field_meant(name) == "query" or name == _TURNS]
     if len(asking) != 1:
         return {"inputs": inputs} if len(inputs) != 1 else {"query": inputs}
-    ((name), others) = asking[0], {key: value for key, value in inputs.items() if key != asking[0]}
-    return {"query": {_TURNS: inputs[name], **others} if others or name == _TURNS else inputs[name]}
+    name = asking[0]
+    others = {key: value for key, value in inputs.items() if key != name}
+    said = inputs[name]
+    if others and isinstance(said, str):
+        said = [{"role": "user", "content": said}]
+    return {"query": {_TURNS: said, **others} if others else said}
 
 
 def _rubrics(form: str, value: Any) -> Iterator[str]:
