@@ -31,9 +31,7 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", dest="queries", type=Path, default=Path("queries.jsonl"), metavar="FILE", help="default: queries.jsonl"
     )
-    strict = (
-        "end with 1 where fields are left out, too: answers that are scored, dates, what stands beside a gold answer"
-    )
+    strict = "end with 1 also where fields are left out on purpose, such as dates and answers to be scored"
     parser.add_argument("--strict", action="store_true", help=strict)
     parser.add_argument("--force", action="store_true", help="write over a file that is there")
 

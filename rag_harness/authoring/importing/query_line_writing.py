@@ -100,9 +100,14 @@ class LineWriting:
 
     def _metadata(self, question: ImportedQuestion, gold: PlacedGold) -> WrittenLine:
         drafted = self._reviewed == "no" or (question.synthetic and self._reviewed != "yes")
-        source_id = question.conversation or question.name
+        source_id = (question.conversation if question.before else "") or question.name
+        # A line has one name: a conversation's, or a question's. The other of the two is a label.
+        unused = {"query_id": question.name} if question.before and question.conversation else {}
+        if not question.before:
+            unused = {"conversation": question.conversation}
         own: WrittenLine = {
             "imported_from": self._source,
+            **{name: each for name, each in unused.items() if each},
             **({"source_id": source_id} if source_id != as_id(source_id) else {}),
             **({"not_placed": gold.lost} if gold.lost else {}),
             **({REVIEWED: "no"} if drafted else {}),
