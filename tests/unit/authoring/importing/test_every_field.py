@@ -26,9 +26,7 @@ def test_each_field_of_each_tool_is_kept_or_named(importing: Importing, source: 
         assert value in json.dumps(found.lines) or name in found.said, name
 
 
-@pytest.mark.parametrize(
-    "value", [["a text"], {"a": "b"}, "my words", 7654321, [{"deep": ["x"]}], [["n"]], [{"text": "t"}]]
-)
+@pytest.mark.parametrize("value", [["a text"], {"a": "b"}, "my words", 7654321, [{"deep": ["x"]}], [["n"]]])
 @pytest.mark.parametrize(
     "name",
     ["contexts", "documents", "type", "id", "tools", "expect", "conversation", "answerable", "metadata", "qrels"],
