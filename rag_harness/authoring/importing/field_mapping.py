@@ -16,6 +16,7 @@ from rag_harness.authoring.importing.field_values import (
     flat,
     noted_flag,
     object_text,
+    other_members,
 )
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
@@ -59,7 +60,8 @@ class RecordMapping:
     def __init__(self, source: SourceFields, chosen: Mapping[str, str], notes: Notes) -> None:
         self._source, self._chosen, self._notes = source, chosen, notes
         self._found: set[str] = set()
-        self._questions = self._owing = 0
+        self._known_paths: dict[tuple[str, tuple[str, ...]], Sequence[str]] = {}
+        self._owing = 0
         self._unknown: list[Mapping[str, Any]] = []
         """Labels that have names of the file's own, of the first questions."""
 
@@ -77,8 +79,8 @@ class RecordMapping:
             asked = f"Is it {' or '.join(likely)}? Then say so: --map ground_truth={likely[0]}"
             self._notes.lose(f"no record has a ground truth. {asked}", str(file))
         else:
-            names = ", ".join(dict.fromkeys(name for labels in self._unknown for name in labels))
-            self._notes.tell(f"no record has a ground truth. Columns that are labels now: {names}", str(file))
+            names = dict.fromkeys(name for labels in self._unknown for name in labels if _has(labels, name))
+            self._notes.tell(f"no record has a ground truth. Labels now: {', '.join(names) or 'none'}", str(file))
 
     def question_of(self, record: SourceRecord) -> ImportedQuestion | None:
         """Return the question of a record; None where it has none, which is noted.
@@ -96,7 +98,6 @@ class RecordMapping:
             return None
         self._note_others(values, where)
         made = self._made(record, said)
-        self._questions += 1
         self._owing += bool(made.ground_truth or made.expect or made.tools or made.answerable is False)
         return made
 
@@ -143,7 +144,12 @@ class RecordMapping:
     def _ground_truth(self, values: Mapping[str, Any], where: str) -> str:
         value = structured(self._value(values, "ground_truth"))
         if isinstance(value, list):
-            found = [self._text(each, "ground_truth", values, where) for each in flat(value)]
+            listed = flat(value)
+            if all(isinstance(each, dict) and isinstance(each.get("text"), str) for each in listed):
+                for name in other_members(listed, ("text", "role", "speaker")):
+                    self._notes.leave(f"{name}: it stands beside the ground truth, and is left out", where)
+                listed = [each["text"] for each in listed]
+            found = [self._text(each, "ground_truth", values, where) for each in listed]
             if len(set(found)) > 1:
                 self._notes.tell("further right answers: the first is the ground truth", where)
             return next(filter(None, found), "")
@@ -194,7 +200,9 @@ class RecordMapping:
         value = structured(self._value(values, field))
         if not isinstance(value, dict):
             return _UNREAD.format(name)
-        return _NO_TEXT.format(name, ", ".join(map(repr, value)), field, name, next(iter(value)))
+        texts = (key for key, each in value.items() if isinstance(next(iter(flat([each])), None), str))
+        likely = next(texts, next(iter(value)))
+        return _NO_TEXT.format(name, ", ".join(map(repr, value)), field, name, likely)
 
     def _expected(self, values: Mapping[str, Any], where: str) -> Sequence[Demand]:
         try:
@@ -212,10 +220,17 @@ class RecordMapping:
         """Return the column or path that a field is read from; "" where the record has none."""
         if field in self._chosen:
             return self._chosen[field]
-        columns = columns_by_name(tuple(values))
-        paths = [columns.get(plain_name(name), name) for name in self._source.names_of(field)]
-        known = [path for path in paths if value_at(values, path) is not None]
+        known = [path for path in self._paths(field, tuple(values)) if value_at(values, path) is not None]
         return next((path for path in known if value_at(values, path) not in _EMPTY), next(iter(known), ""))
+
+    def _paths(self, field: str, names: tuple[str, ...]) -> Sequence[str]:
+        """Return which columns and paths of a record with these columns may be a field, those that count more first."""
+        if (field, names) not in self._known_paths:
+            columns = columns_by_name(names)
+            paths = [columns.get(plain_name(name), name) for name in self._source.names_of(field)]
+            found = [path for path in paths if path in names or path.partition(".")[0] in names]
+            self._known_paths[field, names] = found
+        return self._known_paths[field, names]
 
     def _below(self, above: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for ours, path in self._chosen.items():

@@ -34,7 +34,7 @@ def csv_records(file: Path) -> Iterator[SourceRecord]:
             line, header = next(rows, (1, []))
             names = _checked(header, f"{file}:{line}")
             for number, (line, row) in enumerate(rows):
-                if _is_header(row, header, is_first=not number):
+                if _is_header(row, names, is_first=not number):
                     raise DataError(f"{file}:{line}: a second header: {', '.join(row)}. Remove one of the two.")
                 if len(row) != len(header):
                     raise DataError(f"{file}:{line}: {len(row)} cells under a header of {len(header)}. {_QUOTE}")
@@ -68,12 +68,14 @@ def _outside_quotes(text: str) -> str:
     return "".join(text.split('"')[::2])
 
 
-def _is_header(row: Sequence[str], header: Sequence[str], *, is_first: bool) -> bool:
+def _is_header(row: Sequence[str], names: Sequence[str], *, is_first: bool) -> bool:
     """Return whether a row names columns: those of the header again, or, as the first row, a question and its gold."""
-    if [cell.strip() for cell in row] == [name.strip() for name in header]:
+    if row[0].strip() == names[0] and [cell.strip() for cell in row] == names:
         return True
+    if not is_first:
+        return False
     meant = {field_meant(cell) for cell in row} - {""}
-    return is_first and len(meant) > 1 and "query" in meant
+    return len(meant) > 1 and "query" in meant
 
 
 def _checked(header: Sequence[str], where: str) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rag_harness.dataset.records.field_names import field_meant
@@ -33,8 +34,11 @@ def whole_records(value: Mapping[str, Any], file: str) -> Iterator[SourceRecord]
     key = _list_of_records(value, file) or _only_list(value)
     inner = next((each for name, each in value.items() if name in _WRAPPERS and _is_wrapper(each)), None)
     if key:
+        beside = [name for name, each in value.items() if name != key and each not in (None, "", [], {})]
         for number, each in enumerate(value[key]):
-            yield from held_records(each, f"{file}, {key}[{number}]")
+            for record in held_records(each, f"{file}, {key}[{number}]"):
+                yield replace(record, beside=beside) if beside else record
+                beside = []
     elif inner is not None and not _asks(value):
         yield from whole_records(inner, file)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,13 @@ class SourceRecord:
         where: its place, for messages: ``goldens.csv:4``, ``part.parquet, row 7``.
         values: its values by column or key. What is missing is None.
         number: its line in a CSV file, its row in a Parquet file, from 1; 0 elsewhere.
+        beside: of the first record, what else stands in the object that holds the list of records.
     """
 
     where: str
     values: Mapping[str, Any]
     number: int = 0
+    beside: Sequence[str] = ()
 
 
 def given(value: Any) -> Any:

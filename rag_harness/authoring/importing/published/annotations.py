@@ -24,8 +24,9 @@ def of_label_studio(values: Mapping[str, Any], where: str, notes: Notes) -> Plai
     data, listed = structured(values.get("data")), structured(values.get("annotations"))
     if not isinstance(data, Mapping) or not isinstance(listed, list):
         return None
-    kept = [each for each in listed if isinstance(each, Mapping) and not each.get("was_cancelled")]
-    if len(kept) < len(listed):
+    said = [each for each in listed if isinstance(each, Mapping)]
+    kept = [each for each in said if not each.get("was_cancelled")]
+    if len(kept) < len(said):
         notes.tell("annotations that were cancelled: they do not count", where)
     if len(kept) > 1:
         notes.tell("further annotations of one task: the first is taken", where)

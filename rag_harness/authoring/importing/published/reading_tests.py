@@ -27,13 +27,18 @@ def of_squad(values: Mapping[str, Any]) -> Plain | None:
         return _of_paragraph(values)
     answers = structured(values.get("answers"))
     if isinstance(answers, Mapping) and {"text", "answer_start"} <= answers.keys() and "answerable" not in values:
-        return [_without_gold({**values, "answers": answers}) if not len(answers["text"]) else values]
+        return [_without_gold({**values, "answers": answers}) if answers["text"] == [] else values]
     return None
 
 
 def _of_paragraph(values: Mapping[str, Any]) -> Plain:
     above = _without(values, "qas")
-    return [_plain_question({**above, **each}) for each in values.get("qas") or () if isinstance(each, Mapping)]
+    asked = values.get("qas")
+    # An item that is no object becomes a record without a question, which is counted.
+    return [
+        _plain_question({**above, **(each if isinstance(each, Mapping) else {})})
+        for each in (asked if isinstance(asked, list) else [])
+    ]
 
 
 def _plain_question(values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -63,8 +68,9 @@ def of_hotpot(values: Mapping[str, Any], where: str, notes: Notes) -> Plain | No
     evidence = []
     for title, number in stated:
         sentences = texts.get(str(title), [])
-        if isinstance(number, int) and 0 <= number < len(sentences):
-            evidence.append({"text": str(sentences[number]).strip(), "document": str(title)})
+        sentence = sentences[number] if isinstance(number, int) and 0 <= number < len(sentences) else None
+        if isinstance(sentence, str):
+            evidence.append({"text": sentence.strip(), "document": str(title)})
         else:
             notes.lose(_MISSING, where)
     if texts.keys() - {str(title) for title, _ in stated}:

@@ -34,10 +34,14 @@ def records_to_import(file: Path, notes: Notes) -> Iterator[SourceRecord]:
         PrerequisiteError: a package is missing that the file needs.
     """
     for record in records_in(file):
+        for name in record.beside:
+            notes.leave(f"{name}: it stands beside the records", record.where)
         made = _plain(record, notes)
         if made is None:
             yield record
             continue
+        if not made:
+            notes.lose("a record that holds no question", record.where)
         for number, values in enumerate(made):
             where = f"{record.where}, question {number + 1}" if len(made) > 1 else record.where
             yield SourceRecord(where, values, record.number)

@@ -85,7 +85,7 @@ def test_strict_makes_fields_that_are_left_out_an_error(importing: Importing, ro
         ([{"loesung": "45 Tage sind es"}, {"loesung": "9,90 Euro kostet es"}], 1, "Is it loesung? Then say so: --map"),
         ([{"my_gold": "a"}, {"my_gold": "a"}], 1, "--map ground_truth=my_gold"),
         ([{"response": "a"}, {"response": "b"}], 1, "--map ground_truth=response"),
-        ([{"topic": "a"}, {"topic": "a"}], 0, "no record has a ground truth. Columns that are labels now: topic"),
+        ([{"topic": "a"}, {"topic": "a"}], 0, "no record has a ground truth. Labels now: topic"),
         ([{}, {}], 0, ""),
         ([{"my_gold": "a", "expect": {"contains": "a"}}, {"my_gold": "a"}], 0, ""),
     ],

@@ -43,6 +43,7 @@ def test_squad_as_published_and_as_on_the_hub(importing: Importing, is_published
     assert {line["metadata"]["title"] for line in found.lines} == {"Shop"}
     assert "1 × answer_start: it stands beside the ground truth" in found.said
     assert "1 × further right answers" in found.said
+    assert ("1 × version: it stands beside the records" in found.said) == is_published
 
 
 @pytest.mark.parametrize(
@@ -156,6 +157,7 @@ GOLD: list[dict[str, Any]] = [
     {"input": {"question": ASKED}, "expectedOutput": {"answer": "45 days"}, "datasetId": "d"},
     {"id": "e", "input": {"question": ASKED}, "output": {"answer": "45 days"}, "metadata": {}},
     {"query": ASKED, "reference_contexts": [RETURNS], "reference_answer": "45 days"},
+    {"question": ASKED, "answers": [{"text": "45 days", "start": 3}]},
     {"Question": ASKED, "Expected answer": "45 days"},
     {"messages": [{"role": "user", "content": ASKED}], "ideal": "45 days"},
 ]
@@ -169,6 +171,25 @@ def test_a_ground_truth_is_found_under_any_of_its_names(importing: Importing, ro
     assert (line["query"], line["ground_truth"]) == (ASKED, "45 days")
     several = [each for key in ("ideal", "generation_gt") if isinstance(each := row.get(key), list)]
     assert ("further right answers" in found.said) == bool(several)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"paragraphs": [{"context": RETURNS, "qas": []}]}, "1 × a record that holds no question"),
+        ({"paragraphs": [{"context": RETURNS, "qas": [7]}]}, "1 × a record without a question"),
+        ({"question": ASKED, "answers": {"text": None, "answer_start": None}}, "answers is an object with 'text'"),
+        ({"data": {"question": ASKED}, "annotations": [None, {"result": None}]}, "1 question"),
+        ({"fields": {"question": ASKED}, "responses": None, "suggestions": None}, "1 question"),
+        ({"question": ASKED, "paragraphs": [{"paragraph_text": None, "is_supporting": 1}]}, "1 × evidence: items"),
+        ({"inputs": {"a": "b", "c": "d"}, "expectations": {}}, "1 × a record without a question"),
+        ({"question": ASKED, "context": [["t", [None]]], "supporting_facts": [["t", 0], [1, "x"]]}, "2 × a supporting"),
+    ],
+)
+def test_what_is_broken_in_a_form_is_named(importing: Importing, row: dict[str, Any], said: str) -> None:
+    text = json.dumps([row, {"question": "Why?"}])
+    found = importing("q.json", text if said != "1 question" else json.dumps([row]))
+    assert said in found.said
 
 
 def test_ids_of_passages_are_gold_pages(importing: Importing) -> None:
