@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 from rag_harness.authoring.importing.demands import Demand, kept_demands
 from rag_harness.authoring.importing.field_values import (
-    beside_contexts,
+    DOCUMENT_NAMES,
+    TEXT_NAMES,
+    beside_texts,
     contexts_of,
     documents_of,
     flat,
@@ -176,13 +178,16 @@ class RecordMapping:
         return plain_text(value)
 
     def _contexts(self, values: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
-        if others := beside_contexts(self._value(values, "evidence")):
-            name = self._used(values, "evidence")
-            self._notes.leave(f"{name}: {', '.join(others)} beside the texts", where)
+        self._note_beside("evidence", values, where, TEXT_NAMES, DOCUMENT_NAMES)
         return self._several("evidence", lambda value: contexts_of(value, self._source.separator), values, where)
 
     def _documents(self, values: Mapping[str, Any], where: str) -> list[str]:
+        self._note_beside("context_reference", values, where, DOCUMENT_NAMES)
         return self._several("context_reference", lambda value: documents_of(value, "|"), values, where)
+
+    def _note_beside(self, field: str, values: Mapping[str, Any], where: str, *read: Sequence[str]) -> None:
+        if others := beside_texts(self._value(values, field), *read):
+            self._notes.leave(f"{self._used(values, field)}: {', '.join(others)} beside the texts", where)
 
     def _several(
         self, field: str, read: Callable[[Any], tuple[list[_T], int]], values: Mapping[str, Any], where: str

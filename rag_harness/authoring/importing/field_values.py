@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_harness.authoring.importing.messages import message_text, structured
@@ -11,11 +11,12 @@ from rag_harness.authoring.importing.notes import Notes
 from rag_harness.dataset.records.list_cells import texts_of
 from rag_harness.dataset.records.source_record import given, plain_text, said_flag
 
-_DOCUMENT = ("document_id", "doc_id", "document", "source_file", "source", "filename", "doc_uri", "title", "id")
+DOCUMENT_NAMES = ("document_id", "doc_id", "document", "source_file", "source", "filename", "doc_uri", "title", "id")
+"""Members of an object that name its document; the first counts."""
 _SHOWN = 40
 _NESTED = re.compile(r"\s*\[\s*[\[{]")
-_TEXT = ("text", "content", "page_content", "context", "quote")
-_READ = (_TEXT, _DOCUMENT)
+TEXT_NAMES = ("text", "content", "page_content", "context", "quote")
+"""Members of an object that are its text; the first counts."""
 
 
 def contexts_of(value: Any, separator: str = "") -> tuple[list[tuple[str, str]], int]:
@@ -29,18 +30,15 @@ def contexts_of(value: Any, separator: str = "") -> tuple[list[tuple[str, str]],
     found = _items_of(value)
     if found is None:
         return [(text, "") for text in texts_of(value, separator)], 0
-    parts = [
-        (_first(each, _TEXT), _first(each, _DOCUMENT)) if isinstance(each, Mapping) else (plain_text(each), "")
-        for each in found
-    ]
+    parts = [_text_and_document(each) for each in found]
     return [each for each in parts if any(each)], sum(not any(each) for each in parts)
 
 
-def beside_contexts(value: Any) -> list[str]:
-    """Return the names of what contexts that are objects say beside their texts and documents."""
-    items = [each for each in _items_of(value) or () if isinstance(each, Mapping)]
-    parts = [each for each in items if _first(each, _TEXT) or _first(each, _DOCUMENT)]
-    used = {next((name for name in names if plain_text(each.get(name))), "") for each in parts for names in _READ}
+def beside_texts(value: Any, *read: Sequence[str]) -> list[str]:
+    """Return the names of what objects in a list say beside their texts or documents, whose names are ``read``."""
+    items = [each for each in flat(_items_of(value) or []) if isinstance(each, Mapping)]
+    parts = [each for each in items if any(_first(each, names) for names in read)]
+    used = {next((name for name in names if plain_text(each.get(name))), "") for each in parts for names in read}
     return other_members(parts, used)
 
 
@@ -59,7 +57,7 @@ def documents_of(value: Any, separator: str) -> tuple[list[str], int]:
     found = _items_of(value)
     if found is None:
         return texts_of(value, separator), 0
-    names = [_first(each, _DOCUMENT) if isinstance(each, Mapping) else plain_text(each) for each in flat(found)]
+    names = [_first(each, DOCUMENT_NAMES) if isinstance(each, Mapping) else plain_text(each) for each in flat(found)]
     return [name for name in dict.fromkeys(names) if name], names.count("")
 
 
@@ -74,7 +72,7 @@ def _items_of(value: Any) -> list[Any] | None:
     is_nested = isinstance(value, str) and (value.lstrip()[:1] == "{" or _NESTED.match(value) is not None)
     found = structured(value) if is_nested else value
     if isinstance(found, Mapping):
-        return [found]
+        return [found] if found else []
     listed = list(found) if isinstance(found, (list, tuple)) else None
     return None if listed is None else [each for each in listed if given(each) not in (None, "", [], {})]
 
@@ -101,5 +99,11 @@ def noted_flag(value: Any, name: str, where: str, notes: Notes) -> bool | None:
     return flag
 
 
-def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _text_and_document(value: Any) -> tuple[str, str]:
+    if isinstance(value, Mapping):
+        return _first(value, TEXT_NAMES), _first(value, DOCUMENT_NAMES)
+    return plain_text(value), ""
+
+
+def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((text for name in names if (text := plain_text(values.get(name)))), "")

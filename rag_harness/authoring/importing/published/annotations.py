@@ -58,7 +58,8 @@ def _results(value: Any) -> Iterator[tuple[str, Any]]:
 def of_argilla(values: Mapping[str, Any], where: str, notes: Notes) -> Plain | None:
     """Return a record with what its first annotator responded, each question of the form as a column."""
     fields = structured(values.get("fields"))
-    if isinstance(fields, Mapping) and {"responses", "suggestions"} & values.keys():
+    said = [structured(values[name]) for name in ("responses", "suggestions") if name in values]
+    if isinstance(fields, Mapping) and said and all(isinstance(each, (Mapping, list, type(None))) for each in said):
         about = {name: value for name, value in values.items() if name not in ("fields", "responses", "suggestions")}
         found = {**_free(about, fields), **fields}
         responses = dict(_responses(structured(values.get("responses")), where, notes))

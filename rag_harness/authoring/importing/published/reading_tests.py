@@ -22,7 +22,7 @@ def of_squad(values: Mapping[str, Any]) -> Plain | None:
     paragraphs = values.get("paragraphs")
     if _are_objects(paragraphs) and any("qas" in each for each in paragraphs):
         above = _without(values, "paragraphs")
-        return [one for each in paragraphs for one in _of_paragraph({**above, **each})]
+        return [one for each in paragraphs for one in _of_paragraph(_inside(above, each, "article"))]
     if _are_objects(values.get("qas")):
         return _of_paragraph(values)
     answers = structured(values.get("answers"))
@@ -34,11 +34,15 @@ def of_squad(values: Mapping[str, Any]) -> Plain | None:
 def _of_paragraph(values: Mapping[str, Any]) -> Plain:
     above = _without(values, "qas")
     asked = values.get("qas")
+    if not isinstance(asked, list):
+        return [values]
     # An item that is no object becomes a record without a question, which is counted.
-    return [
-        _plain_question({**above, **(each if isinstance(each, Mapping) else {})})
-        for each in (asked if isinstance(asked, list) else [])
-    ]
+    return [_plain_question(_inside(above, each if isinstance(each, Mapping) else {}, "paragraph")) for each in asked]
+
+
+def _inside(above: Mapping[str, Any], each: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return an object with what is said of the one around it, which loses no member to one of the same name."""
+    return {**{(f"{name}.{key}" if key in each else key): value for key, value in above.items()}, **each}
 
 
 def _plain_question(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ whose last question owes the outcome; one without turns has no first words, whic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_harness.authoring.importing.demands import Demand
@@ -15,6 +15,8 @@ from rag_harness.authoring.importing.source_fields import SourceFields
 from rag_harness.dataset.records.list_cells import texts_of
 from rag_harness.dataset.records.source_record import plain_text
 
+_SIDES = ("must", "must_not", "mustNot")
+_EMPTY: Sequence[Any] = (None, "", [], {})
 _CLASSES = "labels of a classifier are not demanded by a line of questions"
 
 
@@ -37,9 +39,11 @@ def _criteria(stated: Any) -> list[Demand]:
     if isinstance(stated, dict):
         forbidden = texts_of(stated.get("must_not") or stated.get("mustNot"))
         wanted: list[Demand] = [{"rubric": text} for text in texts_of(stated.get("must"))]
-        return [*wanted, *({"not": {"rubric": text}} for text in forbidden)]
+        # What is no criterion is named by whoever looks at the demands.
+        others = [{name: each} for name, each in stated.items() if name not in _SIDES and each not in _EMPTY]
+        return [*wanted, *({"not": {"rubric": text}} for text in forbidden), *others]
     if isinstance(stated, list):
-        return [demand for each in stated if not isinstance(each, list) for demand in _criteria(each)]
+        return [demand for each in stated for demand in _criteria(each)]
     return [{"rubric": text}] if (text := plain_text(stated)) else []
 
 

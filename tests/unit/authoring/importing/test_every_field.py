@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from rag_harness.authoring.importing.importing import FIELDS
+from rag_harness.authoring.importing.guessing import guessed_source
+from rag_harness.authoring.importing.importing import FIELDS, import_questions
 from rag_harness.authoring.importing.likely_columns import likely_gold, likely_question
 from rag_harness.authoring.importing.source_fields import SourceFields
+from rag_harness.errors import DataError
 from tests.unit.authoring.importing.conftest import Importing
 
 RETURNS = "You can return a lamp within 45 days of delivery."
@@ -133,3 +138,86 @@ def test_names_that_no_charset_has_are_said_and_written(importing: Importing) ->
     found = importing("q.json", '[{"question": "Why?", "answer": "So.", "\\ud800x": "\\udc00"}]')
     assert found.lines[0]["metadata"]["\ufffdx"] == "\ufffd"
     assert importing("q.json", '[{"\\ud800x": "a b c?"}]').status == 2
+
+
+NAMES = [
+    "answer",
+    "answers",
+    "context",
+    "contexts",
+    "supporting_facts",
+    "paragraphs",
+    "qas",
+    "data",
+    "annotations",
+    "fields",
+    "responses",
+    "suggestions",
+    "inputs",
+    "expectations",
+    "metadata",
+    "documents",
+    "id",
+    "ideal",
+    "retrieval_gt",
+    "results",
+    "row",
+    "output",
+    "value",
+    "type",
+    "expect",
+    "tools",
+    "conversation",
+    "topic",
+    "gold",
+    "reference",
+    "input",
+    "expected_output",
+    "datasetId",
+    "createdAt",
+    "source",
+    "text",
+    "title",
+    "content",
+    "name",
+]
+
+
+def random_value(random: Random, depth: int = 0) -> Any:
+    """Return a text that stands nowhere else, or a list or an object of some."""
+    kind = random.randrange(6 if depth < 3 else 2)
+    if kind < 2:
+        return f"said {random.getrandbits(60):x}"
+    if kind == 2:
+        return [random_value(random, depth + 1) for _ in range(2)]
+    inner = [{random.choice(NAMES): random_value(random, depth + 1) for _ in range(2)} for _ in range(2)]
+    return inner[0] if kind == 3 else inner
+
+
+def texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each text with the names above it."""
+    if isinstance(value, str):
+        yield value, path
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from texts_in(each, (*path, name))
+    else:
+        for each in value:
+            yield from texts_in(each, path)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_text_of_any_record_is_lost_in_silence(tmp_path: Path, seed: int) -> None:
+    random, file, read = Random(seed), tmp_path / "q.json", 0
+    for _ in range(100):
+        row = {"question": "Why?", **{random.choice(NAMES): random_value(random) for _ in range(3)}}
+        file.write_text(json.dumps([row]))
+        try:
+            found = import_questions(file, guessed_source(file)[0], {})
+        except DataError:
+            continue
+        kept, said, read = json.dumps([*found.lines]), "\n".join(found.notes.lines()), read + 1
+        if "further right answers" not in said and "a record without a question" not in said:
+            lost = [path for text, path in texts_in(row) if text not in kept and not any(name in said for name in path)]
+            assert not lost, (lost, row, said)
+    assert read > 50
