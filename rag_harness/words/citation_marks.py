@@ -15,12 +15,8 @@ The group has a limit. Without it, each unclosed mark would be read to the end o
 _MARK = re.compile(r"\[(?P<said>\s*sources?\b[^\[\]]*)(?P<end>\]?)", re.IGNORECASE)
 
 
-def declines(text: str) -> bool:
-    """Return whether an answer says that it does not know, in English or in any language with rules.
-
-    An answer of three words does not tell its language. So all phrases are looked for: each is a whole clause that
-    means nothing else in another language.
-    """
+def says_unknown(text: str) -> bool:
+    """Return whether a text has the words with which prompts ask a model to decline, in any language with rules."""
     return DECLINES.search(text) is not None or any(rules.declines.search(text) for rules in LANGUAGES.values())
 
 

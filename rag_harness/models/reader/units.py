@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rag_harness.models.reader.prompt import PromptSource
-from rag_harness.words.citation_marks import declines
+from rag_harness.words.citation_marks import says_unknown
 from rag_harness.words.languages import ENGLISH
 from rag_harness.words.sentences.quoted import LONGEST, quoted_sentences
 
@@ -62,7 +62,7 @@ def _units(source: PromptSource, language: str) -> Iterator[Unit]:
                 lead = text
                 continue
             # As a quote, "I don't know" would make the answer decline. A question and the text after it are not quoted.
-            if declines(f"{lead} {text}" if lead.endswith(":") else text):
+            if says_unknown(f"{lead} {text}" if lead.endswith(":") else text):
                 continue
             yield Unit(source.number, text, (source.label, *(title for _, title in headings), lead), language)
 
