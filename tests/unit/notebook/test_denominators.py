@@ -250,3 +250,12 @@ def test_own_words_stand_in_their_page(folder: Path, text: str) -> None:
         lambda q: out("x", (f"p{of_page(q)}.md", text.format(n=of_page(q), m=of_page(q) + 10))), asked, kb=kb
     )
     assert state(own.check("recall@5 >= 0.5")) == ["passed"]
+
+
+@pytest.mark.parametrize("named", ["/data/kb/returns.md", "https://docs.example/returns.md", "C:\\kb\\Returns.md"])
+def test_a_pipeline_of_ones_own_may_name_pages_as_its_software_does(folder: Path, named: str) -> None:
+    (folder / "kb").mkdir()
+    (folder / "kb" / "returns.md").write_text(f"# Returns\n\n{TRUTH}\n")
+    asked = [{**question, "context_reference": ["returns.md"]} for question in QUESTIONS[:2]]
+    found = evaluate(lambda _: out(TRUTH, (named, TRUTH), (named, TRUTH)), asked, kb="kb")
+    assert found.frame("records")[0]["recall@1"] == 1

@@ -1,0 +1,47 @@
+"""An answer declines by all that it says. benchmarks/refusals.py has 1,223 answers of other hands."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_harness.words.refusals import declines
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I don't know.",
+        "I’m sorry, but I couldn’t find any information on that. Please contact our support team.",
+        "Based on the provided context, the documents **do not mention** the price [1][2].",
+        "The passages describe shipping and returns. They do not say anything about gift cards.",
+        "N/A",
+        "Das geht aus den Unterlagen leider nicht hervor.",
+        "Je ne trouve aucune information à ce sujet dans les documents.",
+        "Lo siento, los documentos no mencionan el precio.",
+        "Mi dispiace, non ho trovato informazioni su questo.",
+        "Daar kan ik in de documenten niets over vinden.",
+        "Não encontrei essa informação nos documentos.",
+    ],
+)
+def test_it_declines(answer: str) -> None:
+    assert declines(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "I don't know why you ask, lamps can be returned within 45 days.",
+        "Unfortunately, worn shoes cannot be returned.",
+        "The manual does not say how heavy it is, but it is 40 cm wide.",
+        'The bot replies "I don\'t know" below a confidence of 0.4.',
+        "A 404 error means that the page was not found on the server.",
+        "The warranty does not cover water damage.",
+        "Der Preis ist nicht im Abo enthalten.",
+        "Ce yaourt ne contient pas de lactose.",
+        "La batería dura dos días. No encuentro nada sobre la garantía.",
+        "I don't know. " + "The lamp costs nine euros. " * 300,
+    ],
+)
+def test_it_answers(answer: str) -> None:
+    assert not declines(answer)
