@@ -20,7 +20,7 @@ from rag_harness.dataset.queries import read_queries
 from rag_harness.models.reader.reader import reader_answer
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.types import LANGUAGE, Case, Chunk, Hit
-from rag_harness.words.refusals import declines
+from rag_harness.words.abstention import declines
 
 PAGES = Path(__file__).parents[1] / "tests/data/german"
 

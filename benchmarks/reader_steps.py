@@ -43,7 +43,7 @@ from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.stats import difference_interval, permutation_test
 from rag_harness.studies.retail.subquestions import subquestions
 from rag_harness.types import Case, Chunk, Hit
-from rag_harness.words.refusals import declines
+from rag_harness.words.abstention import declines
 
 KIND_FOUND = 0.5
 MEASURES = (TokenF1(), CitationRecall(), FalseAbstentionRate())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.stats.shares import clopper_pearson
-from rag_harness.words.refusals import declines
+from rag_harness.words.abstention import declines
 
 HERE = Path(__file__).parent
 SETS = (HERE / "refusals.jsonl", HERE / "refusals_held_out.jsonl")

@@ -29,7 +29,7 @@ from rag_harness.measures.judged.turn_material import kinds_named, turn_material
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Message
-from rag_harness.words.refusals import declines
+from rag_harness.words.abstention import declines
 
 DATA = Path(__file__).parents[1] / "data" / "kb" / "conversations.jsonl"
 MEASURES = ("retention", "correction", "asks_back")

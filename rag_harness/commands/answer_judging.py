@@ -55,7 +55,7 @@ class Scoring:
         from rag_harness.judges.in_conversation import in_conversations
         from rag_harness.judges.made import judge_of
         from rag_harness.report.summary import judge_said
-        from rag_harness.words.refusals import declines
+        from rag_harness.words.abstention import declines
 
         judge = in_conversations(judge_of(self.parts), self.parts)
         work = score_file(answers, self._scores, self._asked, judge, self._settings, declines)

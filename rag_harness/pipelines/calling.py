@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rag_harness.types import Answer, PipelineOutput
-from rag_harness.words.refusals import declines
+from rag_harness.words.abstention import declines
 from rag_harness.work.local_work import in_a_thread
 
 

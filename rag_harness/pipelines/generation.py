@@ -14,8 +14,8 @@ from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Answer, Hit, Message, PipelineOutput, Query
+from rag_harness.words.abstention import declines
 from rag_harness.words.cited import cited_sources
-from rag_harness.words.refusals import declines
 
 
 class PlainAnswer(BaseModel):

@@ -13,7 +13,7 @@ from rag_harness.pipelines.traced.kept_trace import KeptTrace, kept_trace
 from rag_harness.service.observing.labelling import Logged
 from rag_harness.service.observing.observed import FAILED
 from rag_harness.traces.exported.trace_file import TraceFile
-from rag_harness.words.refusals import declines
+from rag_harness.words.abstention import declines
 
 
 class ExportedQuestions:

@@ -24,8 +24,8 @@ from rag_harness.settings.loading import load_settings
 from rag_harness.studies.retail.e2_standard_rag import StandardRag
 from rag_harness.studies.retail.e3_filtered_rag import FilteredRag
 from rag_harness.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
+from rag_harness.words.abstention import declines
 from rag_harness.words.cited import cited_sources
-from rag_harness.words.refusals import declines
 from tests.unit.hits import hits_of
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rag_harness.words.abstention import declines
 from rag_harness.words.language import asked_language, shares, spoken, told, unruled
 from rag_harness.words.languages import LANGUAGES, has_rules
-from rag_harness.words.refusals import declines
 from rag_harness.words.sentences.asked import asked_sentences
 from rag_harness.words.sentences.cited import cited_sentences
 from rag_harness.words.sentences.quoted import quoted_sentences

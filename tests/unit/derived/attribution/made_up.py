@@ -19,7 +19,7 @@ from rag_harness.results.causes import CauseLine
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Case, Chunk, Document, Evidence, Hit, PipelineOutput, Query
-from rag_harness.words.refusals import declines
+from rag_harness.words.abstention import declines
 from tests.unit.tables import write_run
 
 THINGS = ("lamp", "kettle", "tent", "desk", "sofa", "scarf")

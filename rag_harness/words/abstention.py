@@ -4,7 +4,7 @@ The whole answer is looked at, clause by clause. A clause refuses ("the document
 courtesy (an apology, an offer of help, what was searched), or claims something. An answer declines where a clause
 refuses and none claims: "I don't know why you ask, lamps can be returned within 45 days" is an answer.
 
-The phrases are of English and of the six languages with rules (``refusals.toml``). Three words do not tell their
+The phrases are of English and of the six languages with rules (``abstention.toml``). Three words do not tell their
 language, so those of all languages are looked for. ``benchmarks/refusals.py`` measures it.
 """
 
@@ -63,7 +63,7 @@ def _patterns() -> _Patterns:
     else:
         import tomli as tomllib
 
-    languages = tomllib.loads((files("rag_harness.words") / "refusals.toml").read_text("utf-8")).values()
+    languages = tomllib.loads((files("rag_harness.words") / "abstention.toml").read_text("utf-8")).values()
 
     def any_of(field: str) -> re.Pattern[str]:
         phrases = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.words.refusals import declines
+from rag_harness.words.abstention import declines
 
 
 @pytest.mark.parametrize(
