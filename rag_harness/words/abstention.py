@@ -23,12 +23,12 @@ _LONGEST = 4_000
 """Most characters of an answer that is read: a refusal is short, and nothing is read for ever."""
 _QUOTED = re.compile(r"\"[^\"\n]{0,300}\"")
 """What somebody else says. Typographic quotes are compared as plain ones."""
-_SENTENCE = re.compile(r"\s*;\s+|(?<=[.!?…])[\"')\]]*\s+|\n+|(?<=[\w)\]\"])\s?:\s+")
+_SENTENCE = re.compile(r";\s+|(?<=[.!?…])[\"')\]]*\s+|\n+|(?<=[\w)\]\"])\s?:\s+")
 _CONTRAST = (
     r"(?:but|however|though|although|aber|doch|sondern|jedoch|mais|cependant|pero|aunque|sino|ma|però|bensì|maar|mas|"
     r"porém)"
 )
-_CLAUSE = re.compile(rf"\s*[,()]\s+|\s+-+\s+|\s(?={_CONTRAST}\s)", re.I)
+_CLAUSE = re.compile(rf"[,()]\s+|\s-+\s|\s(?={_CONTRAST}\s)", re.I)
 _CONTRASTED = re.compile(rf"{_CONTRAST}\s", re.I)
 _NUMBERED = re.compile(r"\[\d[\d\s,;-]*\]|[{}]")
 """Numbers of sources, and brackets of JSON."""

@@ -70,7 +70,7 @@ def test_a_service_is_recorded_and_replayed_without_python(service: Suite) -> No
 
 
 OTHERS = "Words that stand in no document of any kind."
-SORRY = "I'm sorry, but I could not find any information about that."
+SORRY = "Sorry about that."
 SERVICES = {
     "wordless": {"answer": LAMP, "contexts": [{"text": text, "document": "returns.md"} for text in ("", OTHERS, LAMP)]},
     "finds_nothing": {"answer": LAMP, "contexts": []},

@@ -276,9 +276,9 @@ def test_turns_are_checked_like_questions_and_their_order_is(kb: Kb) -> None:
     assert "queries: queries.jsonl:2: turn 2 of 'c2' comes without turn 1." in found[0]
     assert any("c1#1" in each and "gone.md" in each for each in found)
     assert not any(each.startswith("distribution") for each in found)
-    kb.ask({"conversation": "c1", "turns": [{"query": "How long?", "gold": 1}]})
+    kb.ask({"conversation": "c1", "turns": [{"query": "How long?", "colour": 1}]})
     assert any(
-        "queries.jsonl:1: turn 1: gold: no field of a question. A label stands in metadata. Mend the entry." in e
+        "queries.jsonl:1: turn 1: colour: no field of a question. A label stands in metadata. Mend the entry." in e
         for e in kb.errors()
     )
 
