@@ -23,9 +23,9 @@ import numpy.typing as npt
 from verdicts import DRAWS, SCORES, Draw
 
 from rag_harness.stats import Interval, bounded, difference_bounds, mean_bounds
+from rag_harness.stats.clustered_quantiles import clustered_quantile_bounds
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.quantiles import quantile, quantile_interval
-from rag_harness.stats.quantiles_alike import clustered_quantile_bounds
 from rag_harness.stats.slopes import slope_parts, slope_values
 from rag_harness.stats.students import skewed_t_bounds
 

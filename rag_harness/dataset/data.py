@@ -226,8 +226,8 @@ class Data:
             log.info("Read %d queries: %s", len(cases), distribution(cases))
         return cases
 
-    @property
-    def page_named(self) -> Callable[[str], str] | None:
+    @cached_property
+    def find_page(self) -> Callable[[str], str] | None:
         """Finds a page by the name that other software gives it; None where there are no pages."""
         if not self.has_documents:
             return None

@@ -5,8 +5,7 @@ Ranking measures go by the names of pages. Where the texts are others, they meas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_non
 from rag_harness.settings import Settings
 from rag_harness.types import Document
 from rag_harness.words.same_words import words_of
-from rag_harness.words.text_origins import TextOrigins
+from rag_harness.words.text_origins import PageTexts
 
 MOST_ROWS = 2000
 """Most rows that are looked at, spread evenly over the file: their share is that of all of them."""
@@ -36,40 +35,9 @@ def cuts_pages(experiment: Experiment, settings: Settings) -> bool:
     return experiment.id not in endpoints_of(settings) and not is_own_code(experiment.code)
 
 
-class PageTexts:
-    """The texts of pages, and whether they say something. Case, punctuation, marks and white space do not count.
-
-    Args:
-        documents: all pages.
-    """
-
-    def __init__(self, documents: Sequence[Document]) -> None:
-        self._texts = {document.doc_id: document.text for document in documents}
-        self._folded: dict[str, str] = {}
-
-    @cached_property
-    def _numbers(self) -> Mapping[str, int]:
-        return {doc_id: number for number, doc_id in enumerate(self._texts)}
-
-    @cached_property
-    def _origins(self) -> TextOrigins:
-        return TextOrigins(list(self._texts.values()))
-
-    def has(self, name: str) -> bool:
-        """Whether there is a page of this name."""
-        return name in self._texts
-
-    def says(self, name: str, text: str) -> bool:
-        """Whether a page has a text, or a run of six words of it: a pipeline may shorten texts, or join them."""
-        if name not in self._folded:
-            self._folded[name] = " ".join(self._texts[name].split())
-        # Most texts stand there literally, and need no index of all pages.
-        return " ".join(text.split()) in self._folded[name] or self._origins.shares(text, self._numbers[name])
-
-
 def foreign_text(output: Path, record: SuiteRecord, documents: Sequence[Document]) -> ForeignText:
     """Return how many contexts of a suite's rows have a text that the page which they name does not have."""
-    pages, foreign, of = PageTexts(documents), 0, 0
+    pages, foreign, of = PageTexts({document.doc_id: document.text for document in documents}), 0, 0
     for row in _some_rows(output / record.file, record):
         for chunk in row.retrieved_chunks:
             if pages.has(chunk.metadata.filename) and words_of(chunk.text):

@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from rag_harness.engine.debug_line import DebugLine
-from rag_harness.engine.page_renaming import with_page_names
 from rag_harness.engine.trial_rows import KeepPrompt, Trial, make_row
 from rag_harness.errors import (
     BudgetError,
@@ -24,7 +23,7 @@ from rag_harness.errors import (
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.models.retrying import RetriesNoted, trial_retries
-from rag_harness.pipelines.calling import as_output, called
+from rag_harness.pipelines.calling import as_output, called, with_page_names
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Pipeline
 from rag_harness.registry.own_parts import stated_fingerprint
@@ -71,11 +70,11 @@ async def run_trial(
     settings: Settings,
     fingerprint: str,
     keep_prompt: KeepPrompt = lambda _: "",
-    page_named: Callable[[str], str] | None = None,
+    find_page: Callable[[str], str] | None = None,
 ) -> TrialOutcome:
     """Answer the case's query and make the row, in bounded time. Cancellation is the only error that it raises.
 
-    ``page_named`` finds the page that the pipeline calls otherwise.
+    ``find_page`` finds the page that the pipeline calls otherwise.
     """
     started = perf_counter()
     trial_retries.set(RetriesNoted())
@@ -98,7 +97,7 @@ async def run_trial(
     raised: Exception | None = None
     try:
         output = await _in_time(_answer(pipeline, trial.case.query), settings.deadline)
-        output = output if page_named is None else with_page_names(output, page_named)
+        output = output if find_page is None else with_page_names(output, find_page)
         refuse_long(output.answer.text, settings.max_answer, type(pipeline).__name__)
         raised = _nothing_said(output)
         failure = _failure(raised) if raised is not None else None

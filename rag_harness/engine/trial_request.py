@@ -75,7 +75,7 @@ async def answer_trial(
     """Run ``trial`` with the pipeline of ``experiment`` as ``asking`` says; a failure is a value."""
     pipeline = experiment.pipeline if asking.hits is None else GivenHitsPipeline(experiment, asking.hits)
     with asked_again(asking.turn), asked_in(asking.session), giving(asking.searches):
-        outcome = await run_trial(trial, pipeline, settings, fingerprint, keep_prompt, experiment.page_named)
+        outcome = await run_trial(trial, pipeline, settings, fingerprint, keep_prompt, experiment.find_page)
     said = says_retrieval(experiment)
     if outcome.row is None or said is None:
         return outcome

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from rag_harness.gates.alike import STANDS_ALONE
+from rag_harness.gates.cluster_names import STANDS_ALONE
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.verdict import Interval
 
@@ -144,7 +144,7 @@ def _of_quantile(
     clusters: Sequence[Hashable] | None,
 ) -> Interval:
     from rag_harness.stats import quantile, quantile_interval
-    from rag_harness.stats.quantiles_alike import clustered_quantile_bounds
+    from rag_harness.stats.clustered_quantiles import clustered_quantile_bounds
 
     if population == len(values):
         exact = quantile(sorted(values), share)

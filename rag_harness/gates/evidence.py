@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
-from rag_harness.gates.alike import one_cluster_said, what_is_alike
 from rag_harness.gates.bounds import Clusters, Population, ValuesAndTarget, bounds_of, clusters_of, is_paired, span_of
+from rag_harness.gates.cluster_names import describe_one_cluster, kind_of_cluster
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import Interval, Verdict, VerdictState, equal, meets_threshold
@@ -72,7 +72,7 @@ def weighed(point: Verdict, found: ValuesAndTarget, rules: GateRules, unit: str)
         low, high, how = bounds_of(point.gate, found, rules, unit, point.gate.confidence / 100)
     except UndefinedError as why:
         alike = clusters_of(point.gate.suite, found.values, rules) or ()
-        said = one_cluster_said(alike, rules.cluster) or str(why)
+        said = describe_one_cluster(alike, rules.cluster) or str(why)
         return _with_reason(replace(point, state="failed" if found.lost else "inconclusive"), said)
     bounds = (low, high)
     state = decided(bounds, point.gate.op, found.target)
@@ -132,7 +132,7 @@ def _more(gate: Gate, found: ValuesAndTarget, unit: str, rules: GateRules) -> st
         return f"; {number:,} of the other {left:,} would settle it"
     if number is None:
         return "; at the threshold no number of cases would settle it"
-    own = f", {_OF_THEIR_OWN[what_is_alike(clusters)]} of their own," if clusters else ""
+    own = f", {_OF_THEIR_OWN[kind_of_cluster(clusters)]} of their own," if clusters else ""
     return f"; about {number:,} more{own} would settle it"
 
 

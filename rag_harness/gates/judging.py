@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from rag_harness.gates.alike import alike_said
 from rag_harness.gates.bounds import ValuesAndTarget, clusters_of, interval_of
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
+from rag_harness.gates.cluster_names import describe_clusters
 from rag_harness.gates.evidence import GateRules, weighed
 from rag_harness.gates.grammar import BASELINE, Gate, Reference
 from rag_harness.gates.remarks import declined_of, movable, reasons, remarks_on, returns, unusable
@@ -213,7 +213,7 @@ def _alike(gate: Gate, values: Mapping[str, float], rules: GateRules) -> str:
     """Say on how many pages, or in how many conversations, the cases are; empty where each stands alone."""
     # A verdict about these cases and no others does not hang on how alike they are.
     clusters = clusters_of(gate.suite, values, rules) if rules.population == "like" else None
-    return alike_said(clusters, rules.cluster) if clusters else ""
+    return describe_clusters(clusters, rules.cluster) if clusters else ""
 
 
 def _aggregate(gate: Gate, values: Sequence[float]) -> float:

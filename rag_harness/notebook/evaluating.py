@@ -148,7 +148,7 @@ class _Evaluating:
             asked = replace(asked, pipeline=RecordedPipeline(asked.pipeline, ReplayedParts()))
         data = parts.data(data_of(named, settings) if named else asked.data)
         if is_own_code(asked.code):
-            asked = replace(asked, page_named=data.page_named)
+            asked = replace(asked, find_page=data.find_page)
         cases = _owing(asked, data, settings)
         check_cases(cases, data, asked, settings)
         chosen = cases[: settings.limit or None]

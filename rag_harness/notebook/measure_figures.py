@@ -69,5 +69,5 @@ def _figure(table: SuiteTable, name: str) -> MeasureFigure:
     low, high = table.interval(name) or (None, None)
     left_out = table.left_out(name, {}).total()
     of = len(values) + unmeasured + left_out if left_out else 0
-    alike = table.alike_said(table.values(name, {}))
+    alike = table.describe_clusters(table.values(name, {}))
     return MeasureFigure(table.aggregate([name])[name], low, high, len(values), unmeasured, unit, of=of, alike=alike)

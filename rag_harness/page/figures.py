@@ -11,7 +11,7 @@ from rag_harness.report.direction import better_of
 from rag_harness.report.suite_table import SliceLabels, SuiteTable
 from rag_harness.report.summary import SHORT_MEASURE_NAMES
 from rag_harness.stats import quantile
-from rag_harness.stats.quantiles_alike import quantile_interval_of
+from rag_harness.stats.clustered_quantiles import quantile_interval_of
 
 NONE = "–"
 """Text for a missing value."""
@@ -40,7 +40,7 @@ def mean_cell(table: SuiteTable, measure: str, is_best: bool = False, where: Sli
     values = list(cases.values())
     if not values:
         return no_value(table, measure)
-    counted = f"n = {len(values)}{table.alike_said(cases)}"
+    counted = f"n = {len(values)}{table.describe_clusters(cases)}"
     mean, unit = table.aggregate([measure], where)[measure] or 0.0, table.columns[measure].measure.unit
     if len(values) == 1:
         return Cell(f"{value_said(mean, unit)} (1 case)", hint="one case has no interval")
@@ -61,7 +61,10 @@ def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:
     if not found:
         return no_value(table, measure)
     values, unit = [*found.values()], table.columns[measure].measure.unit
-    said, counted = value_said(quantile(sorted(values), share), unit), f"n = {len(values)}{table.alike_said(found)}"
+    said, counted = (
+        value_said(quantile(sorted(values), share), unit),
+        f"n = {len(values)}{table.describe_clusters(found)}",
+    )
     between = quantile_interval_of(values, share, table.clusters_of(found))
     if between is None:
         return Cell(said, hint=f"{counted}, so it has no interval")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from rag_harness.types import Answer, PipelineOutput
+from rag_harness.retrieval.documents import document_of
+from rag_harness.types import Answer, Hit, PipelineOutput
 from rag_harness.words.abstention import declines
 from rag_harness.work.local_work import in_a_thread
 
@@ -47,6 +49,25 @@ def declined(answer: Answer) -> bool:
     """Return whether an answer says that it does not know: as its pipeline states, else as its words say."""
     # A row refuses what is no text, and says so.
     return isinstance(answer.text, str) and declines(answer.text) if answer.abstained is None else answer.abstained
+
+
+def with_page_names(output: PipelineOutput, find_page: Callable[[str], str]) -> PipelineOutput:
+    """Return an output whose hits name pages as the knowledge base does; names that fit no page stay."""
+    retrieved, context = (
+        tuple(_renamed(hit, find_page) for hit in hits) for hits in (output.retrieved, output.context)
+    )
+    return replace(output, retrieved=retrieved, context=context)
+
+
+def _renamed(hit: Hit, find_page: Callable[[str], str]) -> Hit:
+    chunk = hit.chunk
+    page = find_page(chunk.doc_id or document_of(chunk.chunk_id))
+    if not page or (page == chunk.doc_id and document_of(chunk.chunk_id) == page):
+        return hit
+    part = chunk.chunk_id.rpartition("#")[2].replace("#", ".")
+    # An id without a part stands whole behind the page, so that two chunks of a page keep ids of their own.
+    chunk_id = chunk.chunk_id if document_of(chunk.chunk_id) == page else f"{page}#{part}"
+    return replace(hit, chunk=replace(chunk, chunk_id=chunk_id, doc_id=page))
 
 
 def _call(function: Callable[[Any], Any], given: Any, name: str) -> Any:

@@ -131,7 +131,7 @@ class Experiments:
         elif pipeline is getattr(self._registered.get(name), "pipeline", None) and not is_own_code(experiment.code):
             return experiment
         if is_own_code(experiment.code):
-            experiment = replace(experiment, page_named=self._cases.data.get(experiment.data).page_named)
+            experiment = replace(experiment, find_page=self._cases.data.get(experiment.data).find_page)
         self._declared[name] = pipeline, experiment
         return experiment
 

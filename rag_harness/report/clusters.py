@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates.alike import CONVERSATION_OF, PAGE_OF, QUESTION_OF
+from rag_harness.gates.cluster_names import CONVERSATION_OF, PAGE_OF, QUESTION_OF
 from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.results.cases import CaseFile, question_of
 from rag_harness.retrieval.documents import document_of

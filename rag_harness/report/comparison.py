@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rag_harness.errors import DataError, PrerequisiteError
-from rag_harness.gates.alike import alike_said
 from rag_harness.gates.bounds import span_of
+from rag_harness.gates.cluster_names import describe_clusters
 from rag_harness.measures import measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.cases_needed import CasesNeeded
@@ -230,7 +230,7 @@ def _change(
         change,
         conversations=conversation_changes(now, new, old, better),
         clusters=len({clusters[case] for case in cases}) if clusters else 0,
-        alike=alike_said([clusters[case] for case in cases]) if clusters else "",
+        alike=describe_clusters([clusters[case] for case in cases]) if clusters else "",
         needed=CasesNeeded(now, before, measure, unit_named(measure), clusters),
         errors="" if measure == "error_rate" else many_errors(now, before),
     )

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.gates.alike import STANDS_ALONE, alike_said, one_cluster_said
 from rag_harness.gates.bounds import interval_of_mean
+from rag_harness.gates.cluster_names import STANDS_ALONE, describe_clusters, describe_one_cluster
 from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
@@ -228,10 +228,10 @@ class SuiteTable:
         known = self.cluster_by_case
         return None if known is None else [known[case] for case in cases]
 
-    def alike_said(self, cases: Iterable[str]) -> str:
+    def describe_clusters(self, cases: Iterable[str]) -> str:
         """Say on how many pages, or in how many conversations, these cases are; empty where each stands alone."""
         found = self.clusters_of(cases)
-        said = alike_said(found, self.alike.key) if found and self.alike is not None else ""
+        said = describe_clusters(found, self.alike.key) if found and self.alike is not None else ""
         return f" {said}" if said else ""
 
     @property
@@ -252,7 +252,7 @@ class SuiteTable:
     def no_interval_said(self, measure: str) -> str:
         """Say why the mean of a measure has no interval."""
         found = self.clusters_of(self.values(measure, {})) or ()
-        return one_cluster_said(found, self.alike.key if self.alike else "") or "too few questions have a value"
+        return describe_one_cluster(found, self.alike.key if self.alike else "") or "too few questions have a value"
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates for each value of a slice key, sorted, over the selected cases."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.settings.profiles import EMBEDDED_URL, SIMULATED, check_table_keys
+from rag_harness.settings.profiles import EMBEDDED_URL, SIMULATED, check_table_keys, parsed_toml
 from rag_harness.settings.table import Settings
 
 SHIPPED = Path(__file__).with_name("prices.toml")
@@ -99,13 +98,9 @@ def _load(path: str) -> Prices:
 
 def _read(file: Path) -> dict[str, Any]:
     """Read and check a table."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = dict(parsed_toml(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
         raise SettingsError(f"The price table {file} cannot be read: {error}. It is set with --rag-prices.") from error
     check_table_keys(str(file), table, ("version", "date", "source", "models"))
     if not isinstance(table.get("models", {}), dict):

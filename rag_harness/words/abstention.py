@@ -11,11 +11,11 @@ language, so those of all languages are looked for. ``benchmarks/refusals.py`` m
 from __future__ import annotations
 
 import re
-import sys
 from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from rag_harness.settings.profiles import parsed_toml
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.comparison import without_emphasis
 
@@ -58,12 +58,7 @@ class _Patterns(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _patterns() -> _Patterns:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    languages = tomllib.loads((files("rag_harness.words") / "abstention.toml").read_text("utf-8")).values()
+    languages = parsed_toml((files("rag_harness.words") / "abstention.toml").read_text("utf-8")).values()
 
     def any_of(field: str) -> re.Pattern[str]:
         phrases = [

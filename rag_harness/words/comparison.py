@@ -26,11 +26,10 @@ _INVISIBLE = (0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F
 _SELECTORS = range(0xFE00, 0xFE10)
 _REPLACED: dict[int, str | None] = {
     **dict.fromkeys((*_INVISIBLE, *_SELECTORS)),
-    **dict.fromkeys(map(ord, "‘’‚‛′ʼ＇`´"), "'"),
+    **dict.fromkeys(map(ord, "‘’‚‛′ʼ＇´"), "'"),
     **dict.fromkeys(map(ord, "“”„‟″«»＂"), '"'),
     **dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-"),
 }
-_REPLACED.pop(ord("`"))  # a mark of code, not a quote
 _SMALL = re.compile("([ªº²³¹¼-¾ʰ-ʸˠ-ˤ⁰-ₜ℠™⅐-⅟↉]+)")
 """Superscripts and fractions stay: 10² is no 102, and 2½ no 21/2."""
 _WITHOUT_BLANKS = (
@@ -136,7 +135,7 @@ class ComparableText:
 @lru_cache(maxsize=4096)
 def without_emphasis(text: str) -> str:
     """Return a text as it is compared, without marks of emphasis; as written where nothing else would stay."""
-    return comparable_text(text).text or text
+    return comparable(_EMPHASIS.sub("", text)) or text
 
 
 def comparable_text(text: str) -> ComparableText:
@@ -161,14 +160,19 @@ def _units(text: str, dropped: Sequence[tuple[int, int]]) -> Iterable[tuple[int,
     entities = {found.start(): found.end() for found in _ENTITY.finditer(text)} if "&" in text else {}
     at = 0
     while at < len(text):
+        if at in gone:
+            at += 1
+            continue
         end = entities.get(at, at + 1)
         while end < len(text) and _joins(text[end]):
             end += 1
-        if at not in gone:
-            yield at, end
+        yield at, end
         at = end
 
 
 def _joins(letter: str) -> bool:
-    """Whether a character is a part of the one before it: a mark, or a vowel or final of a Hangul syllable."""
-    return letter > "\x7f" and (unicodedata.category(letter)[0] == "M" or "\u1160" <= letter <= "\u11ff")
+    """Whether a character is a part of the one before it: a mark, an end of a Hangul syllable, or nothing to see."""
+    if letter <= "\x7f":
+        return False
+    is_invisible = _REPLACED.get(ord(letter), "") is None
+    return is_invisible or unicodedata.category(letter)[0] == "M" or "\u1160" <= letter <= "\u11ff"

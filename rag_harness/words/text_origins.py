@@ -1,8 +1,9 @@
-"""Search for the document of a text, with an index of shingles (runs of words) over all documents."""
+"""Search for the page of a text, with an index of shingles (runs of words) over all pages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +78,46 @@ class TextOrigins:
             for owner in set(self._owners[begin:end].tolist()):
                 found[owner] = found.get(owner, 0) + 1
         return {owner: n / len(runs) for owner, n in found.items()}
+
+
+class PageTexts:
+    """The texts of pages, and whether they say something. Case, punctuation, marks and white space do not count.
+
+    Args:
+        texts: of all pages, by their names.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._squeezed: dict[str, str] = {}
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {name: number for number, name in enumerate(self._texts)}
+
+    @cached_property
+    def _origins(self) -> TextOrigins:
+        return TextOrigins(list(self._texts.values()))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a page of this name."""
+        return name in self._texts
+
+    def find(self, text: str) -> str:
+        """Return the page that contains a text; empty where none does, or several do."""
+        number = self._origins.find(text)
+        return "" if number is None else list(self._texts)[number]
+
+    def quotes(self, name: str, text: str) -> bool:
+        """Whether a text stands literally in a page, Markdown included."""
+        if name not in self._squeezed:
+            self._squeezed[name] = " ".join(self._texts[name].split())
+        return " ".join(text.split()) in self._squeezed[name]
+
+    def says(self, name: str, text: str) -> bool:
+        """Whether a page has a text, or a run of six words of it: a pipeline may shorten texts, or join them."""
+        # Most texts stand there literally, and need no index of all pages.
+        return self.quotes(name, text) or self._origins.shares(text, self._numbers[name])
 
 
 def _runs(numbers: Sequence[int]) -> _Numbers:

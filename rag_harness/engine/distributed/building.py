@@ -31,8 +31,8 @@ def built(carried: Carried, parts: RunParts, settings: Settings) -> Experiment:
         PrerequisiteError: its rows would differ from those of the process of the tests. Any other error is of building.
     """
     if carried.pipeline:
-        page_named = parts.data(carried.data).page_named
-        return Experiment(carried.name, unpickled(carried), data=carried.data, page_named=page_named)
+        find_page = parts.data(carried.data).find_page
+        return Experiment(carried.name, unpickled(carried), data=carried.data, find_page=find_page)
     made, decides = _golden(parts, settings) if carried.name == GOLDEN else _registered(carried, parts, settings)
     check_same(carried, decides)
     if made.prepare is not None:

@@ -14,7 +14,7 @@ from rag_harness.report.pairwise import RISKS
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import SHORT_MEASURE_NAMES
 from rag_harness.stats import quantile
-from rag_harness.stats.quantiles_alike import quantile_interval_of
+from rag_harness.stats.clustered_quantiles import quantile_interval_of
 
 _AT = (0.5, 0.95, 0.99)
 

@@ -12,7 +12,7 @@ from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import SHORT_MEASURE_NAMES
 from rag_harness.stats import quantile
-from rag_harness.stats.quantiles_alike import quantile_interval_of
+from rag_harness.stats.clustered_quantiles import quantile_interval_of
 
 _FRONT = "The stepped line joins the experiments that no other beats on both. Bars are 95 % intervals."
 

@@ -14,7 +14,7 @@ from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
 from rag_harness.words.page_names import PageNames
 from rag_harness.words.same_words import words_of
-from rag_harness.words.text_origins import TextOrigins
+from rag_harness.words.text_origins import PageTexts
 
 if TYPE_CHECKING:
     from rag_harness.dataset.data import Data
@@ -62,16 +62,8 @@ class Placing:
         return PageNames(lambda: self._texts)
 
     @cached_property
-    def _passages(self) -> TextOrigins:
-        return TextOrigins(list(self._texts.values()))
-
-    @cached_property
-    def _squeezed(self) -> dict[str, str]:
-        return {}
-
-    @cached_property
-    def _numbers(self) -> Mapping[str, int]:
-        return {doc_id: number for number, doc_id in enumerate(self._texts)}
+    def _pages(self) -> PageTexts:
+        return PageTexts(self._texts)
 
     def text_of(self, doc_id: str) -> str:
         """Return the text of a document; empty where there is no such document."""
@@ -92,15 +84,13 @@ class Placing:
         for name in (context.document, context.id, *context.others):
             doc_id = self._names.find(name) or self._names.find(document_of(name))
             if doc_id:
-                is_verbatim = self._is_verbatim(context.text, doc_id)
-                return _Place(doc_id, self._by_id(context.text, doc_id, is_verbatim), not is_verbatim)
-        at = self._passages.find(context.text)
-        if at is None:
-            return _Place("", BY_NOTHING)
-        doc_id = list(self._texts)[at]
-        return _Place(doc_id, BY_TEXT, not self._is_verbatim(context.text, doc_id))
+                return _Place(doc_id, self._by_id(context.text, doc_id), not self._pages.quotes(doc_id, context.text))
+        doc_id = self._pages.find(context.text)
+        return (
+            _Place(doc_id, BY_TEXT, not self._pages.quotes(doc_id, context.text)) if doc_id else _Place("", BY_NOTHING)
+        )
 
-    def _by_id(self, text: str, doc_id: str, is_verbatim: bool) -> str:
+    def _by_id(self, text: str, doc_id: str) -> str:
         """Return how well the text of a context goes with the document that its id tells.
 
         A service may shorten texts or join them, so one run of words in common is enough. Of a text of fewer words than
@@ -108,9 +98,7 @@ class Placing:
         """
         if not words_of(text):
             return NO_TEXT
-        # Most texts stand there literally, and need no index of all documents.
-        says_it = is_verbatim or self._passages.shares(text, self._numbers[doc_id])
-        return BY_ID if says_it else OTHER_TEXT
+        return BY_ID if self._pages.says(doc_id, text) else OTHER_TEXT
 
     def _hit(self, context: Context, at: _Place, rank: int, taken: set[str]) -> Hit:
         doc_id, own = at.doc_id, (context.id or text_digest(context.text)).replace("#", ".")
@@ -121,12 +109,6 @@ class Placing:
         score = context.score if context.score is not None else 1 / rank
         chunk = Chunk(chunk_id, doc_id, context.text, metadata={**marks, "placed": at.how})
         return Hit(chunk, score, rank, source=self._source)
-
-    def _is_verbatim(self, text: str, doc_id: str) -> bool:
-        """Return whether a text stands literally in its document, Markdown included."""
-        if doc_id not in self._squeezed:
-            self._squeezed[doc_id] = " ".join(self._texts[doc_id].split())
-        return " ".join(text.split()) in self._squeezed[doc_id]
 
 
 def placing_in(data: Data, name: str, source: str = "service") -> Placing:

@@ -205,7 +205,7 @@ def _width(field: Field, brief: Brief) -> Iterator[Sentence]:
         yield Sentence(
             "sure",
             f"With other questions of this kind {measure} could lie between {low:.2f} and {high:.2f} (95 %, "
-            f"{len(cases):,} questions{table.alike_said(cases)}).",
+            f"{len(cases):,} questions{table.describe_clusters(cases)}).",
         )
 
 
@@ -218,7 +218,9 @@ def _sureness(lead: Lead, brief: Brief) -> str:
     pair = f"{short(cell.first)} - {short(cell.second)}"
     first, second = (brief.tables[name] for name in (cell.first, cell.second))
     both, _ = in_both(first.values(measure, {}), second.values(measure, {}))
-    said = f"{pair} in {measure}: {found.difference:+.3f}{between}, {found.n:,} questions{first.alike_said(both)}"
+    said = (
+        f"{pair} in {measure}: {found.difference:+.3f}{between}, {found.n:,} questions{first.describe_clusters(both)}"
+    )
     p = f", p {p_said(max(cell.p_t, cell.p_permutation))}" if cell.p_t is not None and cell.p_permutation else ""
     if cell.is_significant:
         return f"Sure at 95 %: {said}{p}."

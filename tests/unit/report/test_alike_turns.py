@@ -125,7 +125,7 @@ def test_the_page_has_intervals_of_quantiles_by_conversation() -> None:
 
 def test_a_mean_says_in_how_many_conversations_its_cases_are() -> None:
     assert (mean_cell(FIRST, "token_f1").hint or "").startswith("n = 60 in 12 conversations; 95 % interval")
-    assert FIRST.alike_said(FIRST.ids[:5]) == " in 1 conversation"
+    assert FIRST.describe_clusters(FIRST.ids[:5]) == " in 1 conversation"
 
 
 def test_a_stated_confidence_promises_nothing_where_answers_are_alike() -> None:

@@ -24,7 +24,7 @@ BEFORE = [Exchange("a tent?", "Yes.")]
 def identity(folder: Path, **options: Any) -> dict[str, Any]:
     """Return what decides the rows of ``mine-sim`` under these options."""
     settings = Settings(rootdir=str(folder), **options)
-    data = {"": SimpleNamespace(page_named=None)}
+    data = {"": SimpleNamespace(find_page=None)}
     cases = cast("Any", SimpleNamespace(is_played=lambda name: name.endswith("-sim"), data_of=lambda _: "", data=data))
     experiments = Experiments(Once(lambda: settings), cases, Once(lambda: RunParts(settings)), cast("Any", None))
     made = experiments.of("mine-sim", SimpleNamespace(answer=lambda _: ""))

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.published.annotations import of_argilla, of_label_studio
-from rag_harness.authoring.importing.published.evaluations import of_mlflow
+from rag_harness.authoring.importing.published.mlflow import of_mlflow
 from rag_harness.authoring.importing.published.reading_tests import of_hotpot, of_musique, of_squad
 from rag_harness.dataset.records.reading import records_in
 from rag_harness.dataset.records.source_record import SourceRecord

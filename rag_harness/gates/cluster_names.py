@@ -15,7 +15,7 @@ STANDS_ALONE = "\0"
 _PLACES = ((CONVERSATION_OF, "in", "conversation"), (PAGE_OF, "on", "page"))
 
 
-def alike_said(clusters: Collection[str], key: str = "") -> str:
+def describe_clusters(clusters: Collection[str], key: str = "") -> str:
     """Say in how many conversations, pages or other clusters cases are: "on 9 pages"; empty where each is alone.
 
     Args:
@@ -36,14 +36,14 @@ def alike_said(clusters: Collection[str], key: str = "") -> str:
     return " and ".join(said)
 
 
-def one_cluster_said(clusters: Collection[str], key: str = "") -> str:
+def describe_one_cluster(clusters: Collection[str], key: str = "") -> str:
     """Say that all cases are of one cluster, which bounds nothing, and what to do; empty where they are not."""
     if len(clusters) < 2 or len(set(clusters)) > 1:
         return ""
-    return f"all are {alike_said(clusters, key)}, which bounds nothing: --rag-cluster=none counts each by itself"
+    return f"all are {describe_clusters(clusters, key)}, which bounds nothing: --rag-cluster=none counts each by itself"
 
 
-def what_is_alike(clusters: Collection[str]) -> str:
+def kind_of_cluster(clusters: Collection[str]) -> str:
     """Return what more cases would have to be of: conversations, pages or clusters."""
     found = {what for begin, _, what in _PLACES if any(each.startswith(begin) for each in clusters)}
     return f"{found.pop()}s" if len(found) == 1 else "clusters"
