@@ -32,12 +32,12 @@ def clustered_quantile_bounds(
     """
     if not 0 < share < 1:
         raise ValueError(f"a quantile needs a share between 0 and 1, e.g. 0.95; got {share}.")
-    array = np.sort(floats(values, "clustered_quantile_bounds"))
+    unsorted = floats(values, "clustered_quantile_bounds")
     if len(set(clusters)) < 2:
         raise UndefinedError("all cases are of one cluster, which bounds nothing")
-    worth = _worth(floats(values, "clustered_quantile_bounds"), share, clusters, checked_confidence(confidence))
-    distinct = np.unique(array)
-    up_to = np.searchsorted(array, distinct, side="right") / len(array)
+    worth = _worth(unsorted, share, clusters, checked_confidence(confidence))
+    distinct, counts = np.unique(unsorted, return_counts=True)
+    up_to = np.cumsum(counts) / len(unsorted)
     before = np.concatenate([[0.0], up_to[:-1]])
     above = _first(up_to, lambda part: _low(part, worth, confidence) >= share)
     below = _first(before, lambda part: _high(part, worth, confidence) > share)
@@ -60,12 +60,12 @@ def _worth(array: Floats, share: float, clusters: Sequence[Hashable], confidence
     """Return how many independent cases say as much of the share up to the quantile as these clusters do."""
     ordered, n, count = np.sort(array).tolist(), len(array), len(set(clusters))
     # How alike few cases beyond a far quantile are is hardly known. At the median it is known better.
-    alike = max(_alike((array <= quantile(ordered, at)).astype(float), clusters) for at in (share, 0.5))
+    effect = max(_design_effect((array <= quantile(ordered, at)).astype(float), clusters) for at in (share, 0.5))
     t = max(confidence, 0.75)
-    return max(1.0, n / alike * (t_quantile(t, n - 1) / t_quantile(t, count - 1)) ** 2)
+    return max(1.0, n / effect * (t_quantile(t, n - 1) / t_quantile(t, count - 1)) ** 2)
 
 
-def _alike(inside: Floats, clusters: Sequence[Hashable]) -> float:
+def _design_effect(inside: Floats, clusters: Sequence[Hashable]) -> float:
     """Return the design effect of a share: by how much clusters increase its variance."""
     mean, n = float(inside.mean()), len(inside)
     sums = cluster_sums(inside, clusters)
