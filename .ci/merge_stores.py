@@ -4,8 +4,8 @@
 
 Runs leave many small segments: each costs 4 kB and an opening. But a computed vector differs from an earlier one in
 its last bits, and each rewritten segment stays in the history of the repository for good. So a segment of BEFORE is
-kept byte for byte where NOW has all of its keys with the same arrays, also under another identity of the code; only
-the entries that are left become new segments.
+kept byte for byte where NOW has nearly all of its keys, and the same arrays for them, also under another identity of
+the code; only the entries that are left become new segments. An entry that nobody asks for any more does no harm.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from rag_harness.models.recording.store import Array, ArrayStore, _Segment
 
 KINDS = ("vectors", "pairs", "chunks", "judged")
 PER_SEGMENT = 1024
+LEAST_USED = 0.9
+"""Least share of the entries of a segment that are still asked for; below, it is written anew."""
 TOLERANCE = 1e-4
 """Of the batches that a vector or score is computed in. Texts are stored as bytes, and have to be equal."""
 
@@ -42,9 +44,12 @@ def merge_store(folder: Path, earlier: list[Path]) -> None:
     for other in sorted(named, key=lambda each: (each.name != folder.name, each.name)):
         for segment in sorted(other.glob("*.safetensors")):
             kept = _entries(segment)
-            if kept and kept.keys() <= left and all(_same(kept[key], array) for key, array in _read(store, kept)):
+            used = kept.keys() & left
+            if not used or len(used) < LEAST_USED * len(kept):
+                continue
+            if all(_same(kept[key], array) for key, array in _read(store, used)):
                 (merged / segment.name).write_bytes(segment.read_bytes())
-                left -= kept.keys()
+                left -= used
     target = ArrayStore([], merged)
     keys = sorted(left)
     for start in range(0, len(keys), PER_SEGMENT):

@@ -32,7 +32,6 @@ from rag_harness.derived.attribution.right import needed_quotes, rightness
 from rag_harness.derived.attribution.shelf import Shelf, says
 from rag_harness.engine.trial import run_trial
 from rag_harness.engine.trial_rows import Trial
-from rag_harness.measures.refusing import figures_of
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
@@ -42,6 +41,7 @@ from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query
 from rag_harness.words.abstention import declines
+from rag_harness.words.figures import figures_of
 
 ROOT = Path(__file__).parents[1]
 SUITES = {"study": ("", {}), "textbook": ("textbook", {}), "bicycles": ("", {"kb_dir": "examples/kb"})}

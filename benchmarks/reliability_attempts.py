@@ -42,7 +42,7 @@ from rag_harness.stats.estimate import estimate
 from rag_harness.stats.inputs import Floats
 from rag_harness.stats.selective import risk_coverage
 from rag_harness.types import Chunk, Hit
-from rag_harness.words.sentences.rough import rough_sentences
+from rag_harness.words.sentences import sentence_texts
 from rag_harness.words.terms import terms
 from reliability import pairs, said, sufficient
 
@@ -137,7 +137,7 @@ def print_sentences(output: Path, tasks: Sequence[Task]) -> None:
 
 
 def sentences_of(texts: Sequence[str]) -> list[str]:
-    return [piece.strip()[:LONGEST] for text in texts for piece in rough_sentences(text) if len(piece.strip()) > 3]
+    return [piece.strip()[:LONGEST] for text in texts for piece in sentence_texts(text) if len(piece.strip()) > 3]
 
 
 def embedded(questions: Sequence[str], contexts: Sequence[Sequence[str]]) -> dict[str, Floats]:

@@ -58,7 +58,10 @@ class Scoring:
         from rag_harness.words.abstention import declines
 
         judge = in_conversations(judge_of(self.parts), self.parts)
-        work = score_file(answers, self._scores, self._asked, judge, self._settings, declines)
+        own = self._settings.refusals
+        work = score_file(
+            answers, self._scores, self._asked, judge, self._settings, lambda answer: declines(answer, own)
+        )
         tally = run_closing(work, self.parts)
         say(*tally.lines(), f"judged by {judge_said(judge.name, judge.model)}", f"scores: {self._scores}")
         return bool(tally.measured)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rag_harness.pipelines import endpoints_of
 from rag_harness.protocols import Experiment
@@ -23,11 +23,28 @@ MOST_ROWS = 2000
 """Most rows that are looked at, spread evenly over the file: their share is that of all of them."""
 
 
+EXAMPLES = 2
+"""How many names of each kind are shown."""
+
+
 class ForeignText(NamedTuple):
-    """How many contexts name a page that is there and have a text, and how many of these texts it does not have."""
+    """What the contexts of a suite have to do with the pages that they name.
+
+    Attributes:
+        foreign: how many have a text that the page which they name does not have.
+        of: how many name a page that is there and have a text.
+        unknown: where no name fits any page: two that are told, and two of pages that are there.
+    """
 
     foreign: int = 0
     of: int = 0
+    unknown: tuple[tuple[str, ...], ...] = ()
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a suite's record that say so."""
+        return ({"foreign": (self.foreign, self.of)} if self.of else {}) | (
+            {"unknown_pages": self.unknown} if self.unknown else {}
+        )
 
 
 def cuts_pages(experiment: Experiment, settings: Settings) -> bool:
@@ -38,12 +55,18 @@ def cuts_pages(experiment: Experiment, settings: Settings) -> bool:
 def foreign_text(output: Path, record: SuiteRecord, documents: Sequence[Document]) -> ForeignText:
     """Return how many contexts of a suite's rows have a text that the page which they name does not have."""
     pages, foreign, of = PageTexts({document.doc_id: document.text for document in documents}), 0, 0
+    told: dict[str, bool] = {}
     for row in _some_rows(output / record.file, record):
         for chunk in row.retrieved_chunks:
-            if pages.has(chunk.metadata.filename) and words_of(chunk.text):
+            name = chunk.metadata.filename
+            told[name] = pages.has(name)
+            if told[name] and words_of(chunk.text):
                 of += 1
-                foreign += not pages.says(chunk.metadata.filename, chunk.text)
-    return ForeignText(foreign, of)
+                foreign += not pages.says(name, chunk.text)
+    if any(told.values()) or not any(told) or not documents:
+        return ForeignText(foreign, of)
+    there = tuple(document.doc_id for document in documents[:EXAMPLES])
+    return ForeignText(foreign, of, (tuple(filter(None, told))[:EXAMPLES], there))
 
 
 def _some_rows(file: Path, record: SuiteRecord) -> Iterator[ExperimentResult]:

@@ -85,7 +85,7 @@ def make_row(
         raw_output=failure.raw_output if failure else answer.raw or answer.text,
         citations=answer.citations,
         invalid_citations=answer.invalid_citations,
-        abstained=declined(answer),
+        abstained=declined(answer, settings.refusals),
         reasoning_steps=answer.reasoning_steps,
         ground_truth=case.ground_truth,
         context_reference=case.context_reference,

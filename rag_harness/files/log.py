@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from errno import EACCES
 from pathlib import Path
 
 from rag_harness.errors import SettingsError
 from rag_harness.shown.logs import OneLine
 
-LOG_NAME = "e2_to_e4.log"
+_STUDY, _STUDY_LOG = frozenset(("e1", "e2", "e3", "e4")), "e2_to_e4"
+_MOST_NAMES = 3
+_UNSAFE = re.compile(r"[^\w.-]+")
 _WORKER, _MAIN = "PYTEST_XDIST_WORKER", "main"
 
 log: logging.Logger = logging.Logger("rag_harness", logging.DEBUG)
 log.addHandler(logging.NullHandler())
 
-_files: list[logging.FileHandler] = []
+_handlers: list[logging.Handler] = []
 
 
 class _LogFile(logging.FileHandler):
@@ -40,25 +45,76 @@ class _LogFile(logging.FileHandler):
             super().close()
 
 
-def open_log(folder: Path) -> None:
-    """Open the log file in ``folder``. All processes of a run append to the same file.
+class _Waiting(logging.Handler):
+    """Keeps lines until the log has its name: what a run is about is known when its tests are collected."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+def open_log(folder: Path, name: str = "") -> None:
+    """Open the log ``name`` in ``folder``; without a name, lines wait for ``name_log``.
+
+    All processes of a run append to the same file.
 
     Raises:
         SettingsError: the folder or the file cannot be written.
     """
     close_log()
-    try:
+    with _told_of(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        # A lone surrogate in an error's message must not make logging print a traceback on the console.
-        handler = _LogFile(folder / LOG_NAME, encoding="utf-8", errors="backslashreplace")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES))
+    _add(_Waiting(folder))
+    if name:
+        name_log(name)
+
+
+def name_log(name: str) -> None:
+    """Give the log its name, and write the lines that have waited for it. Nothing is done for one that has a name.
+
+    Raises:
+        SettingsError: the file cannot be written.
+    """
+    for waiting in [each for each in _handlers if isinstance(each, _Waiting)]:
+        with _told_of(waiting.folder):
+            # A lone surrogate in an error's message must not make logging print a traceback on the console.
+            file = _LogFile(waiting.folder / f"{name}.log", encoding="utf-8", errors="backslashreplace")
+        process = os.environ.get(_WORKER, _MAIN)
+        file.setFormatter(OneLine(f"%(asctime)s {process} %(levelname)s %(message)s"))
+        close_log()
+        _add(file)
+        for record in waiting.records:
+            file.handle(record)
+
+
+def log_name(suites: Collection[str]) -> str:
+    """Return the name of the log of a run: the study's own, or the names of the experiments that it asks."""
+    if not _STUDY.isdisjoint(suites):
+        return _STUDY_LOG
+    names = sorted(_UNSAFE.sub("_", suite) for suite in suites)
+    more = [f"and_{len(names) - _MOST_NAMES}_more"] if len(names) > _MOST_NAMES else []
+    return "_".join([*names[:_MOST_NAMES], *more])
+
+
+@contextmanager
+def _told_of(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise SettingsError(
             f"No log can be written to {folder}: {error.strerror}. Name another folder: --rag-logs DIR or RAG_LOGS."
         ) from error
-    process = os.environ.get(_WORKER, _MAIN)
-    handler.setFormatter(OneLine(f"%(asctime)s {process} %(levelname)s %(message)s"))
+
+
+def _add(handler: logging.Handler) -> None:
     log.addHandler(handler)
-    _files.append(handler)
+    _handlers.append(handler)
 
 
 def is_worker() -> bool:
@@ -67,8 +123,8 @@ def is_worker() -> bool:
 
 
 def close_log() -> None:
-    """Close the file."""
-    while _files:
-        handler = _files.pop()
+    """Close the file; lines that still wait for its name are dropped."""
+    while _handlers:
+        handler = _handlers.pop()
         log.removeHandler(handler)
         handler.close()

@@ -11,9 +11,14 @@ from rag_harness.gates.known_names import KnownNames, check_gate
 from rag_harness.gates.over_turns import OverTurns
 from rag_harness.gates.promises import Promise
 from rag_harness.measures import Unit, measure_named
+from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.judged.carried import LateMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
+from rag_harness.measures.named import ANSWERS
 from rag_harness.types import GOLDEN
+
+_ALSO_OF_GOLDEN = ("evidence_recall", "error_rate")
 
 
 def read_gates(
@@ -33,8 +38,26 @@ def read_gates(
     for text in texts:
         gate = parse_gate(text, k)
         check_gate(gate, KnownNames(names, slices_of(gate.suite) if gate.slice else {}, measure_named, is_share))
+        _check_golden(gate, text)
         found[_subject(gate)] = gate
     return list(found.values())
+
+
+def _check_golden(gate: Gate, text: str) -> None:
+    """Make sure that a gate of the golden suite is about what is found: the suite asks nobody for an answer.
+
+    Raises:
+        SettingsError: it is about answers; where the text names no suite, it is meant for an experiment.
+    """
+    measure = measure_named(gate.measure)
+    is_of_answers = gate.measure in ANSWERS or isinstance(
+        measure, (JudgedMeasure, CompositeMeasure, MetamorphicMeasure)
+    )
+    if gate.suite != GOLDEN or not is_of_answers or gate.measure in _ALSO_OF_GOLDEN:
+        return
+    names_it = GOLDEN in text.partition(":")[0]
+    why = "" if names_it else "a gate without an experiment and a colon is about the golden suite, and "
+    raise wrong(text, f"{why}golden has no answers, so no {gate.measure}; write 'EXPERIMENT: {gate.measure} …'")
 
 
 def replaced_gates(texts: Iterable[str], k: int) -> list[tuple[str, str]]:

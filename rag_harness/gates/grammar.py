@@ -25,6 +25,7 @@ _XFAIL_EXAMPLE = "'xfail e4: abstention_rate >= 0.9 -- the small model cannot'"
 _ELSE_EXAMPLE = "'e3: recall@5 >= 0.8 else switch to e2'"
 
 _HEAD = re.compile(r"\s*([^\[\]:<>=!]*)(\[[^\]]*\])?\s*:")
+_WITHOUT_COLON = re.compile(r"\s*((?!else\b)[A-Za-z_][\w.-]*(?:\s*\[[^\]]*\])?)[\s;,]+([A-Za-z_].*)", re.DOTALL)
 _COMPARISON = re.compile(r"[<>=!]+")
 _BOUND = re.compile(r"\s*([\w.-]+)\s*([<>]=?)\s*([+-]?\d+(?:\.\d+)?)\s*")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -126,6 +127,8 @@ def parse_gate(text: str, k: int) -> Gate:
     if marked := _XFAIL.fullmatch(text):
         return _expected(text, marked[1], k)
     head = _HEAD.match(text)
+    if head is None and (lacking := _WITHOUT_COLON.match(text)):
+        raise wrong(text, f"a colon is missing behind the experiment; write '{lacking[1]}: {lacking[2].strip()}'")
     name, pairs = (head[1].strip(), head[2]) if head else (GOLDEN, None)
     if not _NAME.fullmatch(name):
         raise wrong(text, f"{name!r} before the colon is no name of an experiment")

@@ -32,7 +32,7 @@ from rag_harness.measures.judged import (
     Verdicts,
 )
 from rag_harness.measures.judged.cited_claims import SUPPORTS_FROM
-from rag_harness.words.sentences.judged import judged_sentences
+from rag_harness.words.sentences import sentence_spans
 
 
 class ClaimByClaim(CitationsOff):
@@ -102,5 +102,5 @@ def _placed(plain: Unmarked, claims: Sequence[CitedClaim]) -> Sequence[CitedClai
 def _verdict(number: int, text: str, said: Verdict) -> SourceVerdict:
     if said.value is None or said.value < SUPPORTS_FROM:
         return SourceVerdict(number, said.value, reason=said.reason)
-    start, end = nearest_sentence(said.claim.text, text, list(judged_sentences(text)))
+    start, end = nearest_sentence(said.claim.text, text, list(sentence_spans(text)))
     return SourceVerdict(number, said.value, text[start:end] if start >= 0 else "", said.reason)

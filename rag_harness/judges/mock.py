@@ -18,7 +18,7 @@ from rag_harness.measures.judged import (
 from rag_harness.protocols import JudgeParts
 from rag_harness.registry.revisions import REVISIONS
 from rag_harness.words.comparison import compared_words
-from rag_harness.words.sentences.rough import marked_sentences
+from rag_harness.words.sentences import sentence_spans
 
 _ENOUGH = 0.5
 
@@ -63,7 +63,7 @@ class MockOpinion:
 
 
 def _sentences(text: str) -> Iterator[Claim]:
-    return (Claim(found[0], found.start(), found.end()) for found in marked_sentences(text))
+    return (Claim(text[start:end], start, end) for start, end in sentence_spans(text))
 
 
 def _verdict(claim: Claim, passages: Sequence[str]) -> Verdict:

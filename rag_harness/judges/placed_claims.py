@@ -13,7 +13,7 @@ from dataclasses import replace
 from rag_harness.judges.citations import Unmarked
 from rag_harness.measures.judged import Claim
 from rag_harness.words.comparison import compared_words
-from rag_harness.words.sentences.judged import judged_sentences
+from rag_harness.words.sentences import sentence_spans
 
 
 def placed_claims(plain: Unmarked, claims: Sequence[Claim]) -> list[Claim]:
@@ -22,7 +22,7 @@ def placed_claims(plain: Unmarked, claims: Sequence[Claim]) -> list[Claim]:
     A claim without a place is put where the sentence stands that has most of its words. A claim without a mark of its
     own has the next mark in its sentence.
     """
-    sentences = list(judged_sentences(plain.text))
+    sentences = list(sentence_spans(plain.text))
     located = [claim if claim.start >= 0 else _located(claim, plain.text, sentences) for claim in claims]
     found = plain.placed(located)
     marked = [(one.start, each.citations) for one, each in zip(located, found, strict=True) if each.citations]

@@ -23,7 +23,7 @@ from rag_harness.measures.judged.turn_criteria import (
 from rag_harness.measures.judged.turn_material import said_before
 from rag_harness.words.contradictions import against
 from rag_harness.words.language import not_judged
-from rag_harness.words.sentences.judged import Span, judged_sentences
+from rag_harness.words.sentences import Span, sentence_spans
 from rag_harness.words.terms import figures, terms
 
 _OFFER = re.compile(
@@ -105,7 +105,7 @@ class TurnRules:
 
     async def _corrects(self, criterion: str, truth: str) -> CriterionVerdict:
         """Return the probability that the answer states what is right: the highest of the ground truth's sentences."""
-        sentences = [truth[start:end] for start, end in judged_sentences(truth)]
+        sentences = [truth[start:end] for start, end in sentence_spans(truth)]
         wanted = [each for each in sentences if len(each.split()) >= _FEWEST_WORDS] or [truth]
         material = replace(self._material, quotes=tuple(wanted))
         verdicts = (await self._judge.opinion(material, self._asks).supported("nuggets", "answer")).each
@@ -137,7 +137,7 @@ class TurnRules:
         return CriterionVerdict(criterion, 0.0, reason="it asks nothing")
 
     def _sentences(self) -> Iterator[Span]:
-        return judged_sentences(self._material.answer)
+        return sentence_spans(self._material.answer)
 
     def _asked(self) -> Iterator[Span]:
         """Yield the sentences that ask the user something, offers of help left out."""
@@ -152,7 +152,7 @@ class TurnRules:
 
 def _speaks_of_the_same(sentence: str, said: list[str]) -> bool:
     mine = terms(sentence)
-    spoken = (text[start:end] for text in said for start, end in judged_sentences(text))
+    spoken = (text[start:end] for text in said for start, end in sentence_spans(text))
     return any(len(mine & terms(each)) >= _FEWEST_SHARED for each in spoken)
 
 

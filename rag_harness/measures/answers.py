@@ -14,7 +14,7 @@ from rag_harness.measures.quotes import as_shown
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
-from rag_harness.words.comparison import comparable, divided, folded
+from rag_harness.words.comparison import divided, folded, quotable
 from rag_harness.words.language import unruled
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -90,7 +90,7 @@ class EvidenceRecall(RowMeasure):
         return "" if _quotes(case) else "no evidence quotes"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
-        quotes, texts = _quotes(as_shown(case, row)), [_folded(chunk.text) for chunk in row.retrieved_chunks]
+        quotes, texts = _quotes(as_shown(case, row)), [quotable(chunk.text) for chunk in row.retrieved_chunks]
         return Score(sum(any(quote in text for text in texts) for quote in quotes) / len(quotes))
 
 
@@ -150,8 +150,4 @@ def _abstention(row: ExperimentResult) -> Score:
 
 
 def _quotes(case: Case) -> set[str]:
-    return {_folded(quote.quote) for quote in case.evidence} - {""}
-
-
-def _folded(text: str) -> str:
-    return " ".join(comparable(text).split())
+    return {quotable(quote.quote) for quote in case.evidence} - {""}

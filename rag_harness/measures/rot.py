@@ -19,13 +19,12 @@ from rag_harness.measures.measure import RowMeasure, Score
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
-from rag_harness.words.comparison import folded, without_emphasis
+from rag_harness.words.comparison import content_words, quotable
 
 SUPERSEDED = "superseded"
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _FIGURE = re.compile(rf"([€$£]?)\s?(?<![\d.,])({_NUMBER})((?:[\s\-–]+[^\W\d_]+){{0,2}})(?:\s?([€$£%]))?")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_WORD = re.compile(r"[^\W\d_]{4,}")
 _NOTHING = "no superseded statement"
 
 
@@ -70,7 +69,7 @@ class VersionConflict(RowMeasure):
         versions, why = versions_of(row)
         if not versions:
             return Score(None, why, undefined=True)
-        chunks = [_folded(chunk.text) for chunk in row.retrieved_chunks]
+        chunks = [quotable(chunk.text) for chunk in row.retrieved_chunks]
         both = [each.outdated for each in versions if all(_is_in(statement, chunks) for statement in each)]
         return Score(float(bool(both)), detail={"conflicts": both})
 
@@ -84,7 +83,8 @@ def versions_of(row: ExperimentResult) -> tuple[list[Versions], str]:
         found = list(_read(given))
     except (TypeError, KeyError, AttributeError):
         return [], f"metadata.{SUPERSEDED} that is no list of outdated_statement and current_statement"
-    return [each for each in found if _folded(each.outdated) != _folded(each.current)], "two versions that say the same"
+    differing = [each for each in found if quotable(each.outdated) != quotable(each.current)]
+    return differing, "two versions that say the same"
 
 
 def _read(given: Any) -> Iterator[Versions]:
@@ -101,7 +101,7 @@ def _is_stale(answer: str, fact: Versions) -> bool:
     if old - new:
         there = [_found(fact.outdated, said, number) for number in old - new]
         return all(there) and not any(_found(fact.current, said, number) for number in new - old)
-    before, now, words = _words(fact.outdated), _words(fact.current), _words(said)
+    before, now, words = content_words(fact.outdated), content_words(fact.current), content_words(said)
     return _share(before - now, words) > max(0.5, _share(now - before, words))
 
 
@@ -129,13 +129,5 @@ def _number(figure: str) -> str:
     return f"{int(whole)}{point}{rest}".rstrip("0").rstrip(".") if point else str(int(whole))
 
 
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(folded(text)))
-
-
 def _is_in(statement: str, chunks: list[str]) -> bool:
-    return any(_folded(statement) in chunk for chunk in chunks)
-
-
-def _folded(text: str) -> str:
-    return " ".join(without_emphasis(text).split())
+    return any(quotable(statement) in chunk for chunk in chunks)

@@ -15,6 +15,7 @@ from rag_harness.engine.identities import Identities
 from rag_harness.engine.interrupted_runs import InterruptedRuns
 from rag_harness.engine.stored import adopt_journals
 from rag_harness.errors import CriticalError, SettingsError
+from rag_harness.files.log import log_name
 from rag_harness.models.api_keys import check_api_keys
 from rag_harness.models.recording.own_calls import own_calls_covered
 from rag_harness.notebook.evaluation import Evaluation, evaluation_of
@@ -137,7 +138,10 @@ class _Evaluating:
         if self._queries is not None:
             check_questions(named, settings)
             settings = replace(settings, queries=str(questions_file(self._queries, output)), dataset="")
-        with written_to(settings, output):
+        # A notebook has no use for a log that nobody asked for.
+        is_logged = "logs" in self._options or settings.logs != Settings().logs
+        suite = named or (own.id if own is not None else "")
+        with written_to(settings, output, log_name([suite]) if is_logged else ""):
             return self._asked(settings, named, own)
 
     def _asked(self, settings: Settings, named: str, own: Experiment | None) -> Evaluation:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rag_harness.dataset.data import Data
 from rag_harness.engine.foreign_text import foreign_text
@@ -140,16 +141,16 @@ class NotebookRecord:
             history="gold" if has_turns else "",
             retrieves=not arrived.declares and (arrived.with_context or name in retrieving_in(output)),
         )
-        return record.model_copy(update={"foreign": self._foreign(output, record)})
+        return record.model_copy(update=self._foreign(output, record))
 
-    def _foreign(self, output: Path, record: SuiteRecord) -> tuple[int, ...]:
+    def _foreign(self, output: Path, record: SuiteRecord) -> dict[str, Any]:
         try:
             if self.is_ours or not self.data.has_documents:
-                return ()
+                return {}
             found = foreign_text(output, record, self.data.documents)
         except (RagHarnessError, OSError):
-            return ()  # the documents cannot be read: nothing can be held against them
-        return tuple(found) if found.of else ()
+            return {}  # the documents cannot be read: nothing can be held against them
+        return found.fields()
 
     def _earlier(self, output: Path, data: str, mine: SuiteRecord) -> dict[str, SuiteRecord]:
         """Return the complete suites of earlier runs that were asked the same about the same documents."""

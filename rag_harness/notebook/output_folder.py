@@ -16,8 +16,13 @@ from rag_harness.settings import Settings, access_of
 
 
 @contextmanager
-def written_to(settings: Settings, output: Path) -> Iterator[None]:
+def written_to(settings: Settings, output: Path, log_named: str = "") -> Iterator[None]:
     """Hold the output folder, write the log, and close the network where the mode calls nobody.
+
+    Args:
+        settings: of the evaluation.
+        output: the folder.
+        log_named: the name of the log; none is written where it is empty.
 
     Raises:
         CriticalError: the folder cannot be written, or another run writes there.
@@ -32,8 +37,9 @@ def written_to(settings: Settings, output: Path) -> Iterator[None]:
             ) from None
         except OSError as error:
             raise CriticalError(f"Results cannot be written to {output}: {error}. Choose another: output=") from None
-        open_log(settings.path(settings.logs))
-        closing.callback(close_log)
+        if log_named:
+            open_log(settings.path(settings.logs), log_named)
+            closing.callback(close_log)
         remember_in(settings.path(settings.cache_dir))
         if access_of(settings).calls_nobody:
             host = urlsplit(settings.qdrant_url).hostname

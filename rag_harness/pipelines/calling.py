@@ -45,10 +45,15 @@ def as_output(answered: Any, name: str) -> PipelineOutput:
     return answered
 
 
-def declined(answer: Answer) -> bool:
-    """Return whether an answer says that it does not know: as its pipeline states, else as its words say."""
+def declined(answer: Answer, refusals: tuple[str, ...] = ()) -> bool:
+    """Return whether an answer says that it does not know: as its pipeline states, else as its words say.
+
+    ``refusals`` are phrases that decline besides those that are known.
+    """
+    if answer.abstained is not None:
+        return answer.abstained
     # A row refuses what is no text, and says so.
-    return isinstance(answer.text, str) and declines(answer.text) if answer.abstained is None else answer.abstained
+    return isinstance(answer.text, str) and declines(answer.text, refusals)
 
 
 def with_page_names(output: PipelineOutput, find_page: Callable[[str], str]) -> PipelineOutput:

@@ -93,7 +93,8 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
         reasoning_steps=steps,
         citations=tuple(n for n in cited if 1 <= n <= sources),
         invalid_citations=tuple(n for n in cited if not 1 <= n <= sources),
-        abstained=declines(text),
+        # Where the known phrases do not, those of the suite may decline: the row asks them.
+        abstained=declines(text) or None,
         raw=raw,
     )
 

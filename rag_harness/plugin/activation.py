@@ -18,6 +18,7 @@ def wake(config: pytest.Config) -> RagSession:
     """Return the state of the run. The first call makes it, and registers the writers in the process that writes."""
     if SESSION not in config.stash:
         from rag_harness.plugin.affected import Affected
+        from rag_harness.plugin.collected import CollectedByWorker
         from rag_harness.plugin.own_expectations import OwnExpectations
         from rag_harness.plugin.session import RagSession
         from rag_harness.plugin.trials import TrialRunner
@@ -31,6 +32,8 @@ def wake(config: pytest.Config) -> RagSession:
         config.pluginmanager.register(owed, "rag_harness.own_expectations")
         if not hasattr(config, "workerinput"):
             _register_writers(config, session, trials, affected)
+        else:
+            config.pluginmanager.register(CollectedByWorker(), "rag_harness.collection")
     return config.stash[SESSION]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from rag_harness.files.log import log_name, name_log
 from rag_harness.plugin.bring import brought_in, brought_line
 from rag_harness.plugin.items import is_skipped, own_fixture, trial_id_of
 from rag_harness.plugin.screen import write_lines
@@ -80,6 +81,15 @@ class CollectionListener(Protocol):
         ...
 
 
+class CollectedByWorker:
+    """Names the log of a worker, by what it has collected."""
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Name it as the process that writes does."""
+        if suites := of_items(session.items).suites:
+            name_log(log_name(suites))
+
+
 class CollectedTrials:
     """Tells the listeners, in the process that writes. Under xdist only workers collect, and all collect the same.
 
@@ -124,6 +134,8 @@ class CollectedTrials:
 
     def _tell(self, selected: Collected) -> None:
         self._told = True
+        if selected.suites:
+            name_log(log_name(selected.suites))
         self._session.own_experiments |= {trial.experiment for trial in selected.trials}
         try:
             for listener in self._listeners:

@@ -69,6 +69,8 @@ class GateReach:
             why += f". --rag-run={suite} brings one" if self._is_registered(suite) else ""
             return Verdict(gate, "failed", reason=why, lacking=True)
         reason = f"{suite} is not in this run: {self._how(gate, suite)}"
+        if suite == GOLDEN:
+            reason += f". A gate of an experiment begins with its name and a colon: 'e3: {gate.what} {gate.op} …'"
         return Verdict(gate, "not judged", reason=reason, excuse="suite")
 
     def not_collected(self, gate: Gate) -> Verdict:

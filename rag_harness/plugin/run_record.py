@@ -126,7 +126,10 @@ class RunRecord:
         return {name: self._with_foreign_text(name, suite) for name, suite in found.items()}
 
     def _with_foreign_text(self, name: str, suite: SuiteRecord) -> SuiteRecord:
-        """Return a record that says how many contexts have other texts than their pages. Those of ours have none."""
+        """Return a record that says how many contexts have other texts than their pages, or name none.
+
+        Those of our own parts have the texts of their pages.
+        """
         if self._is_ours(name):
             return suite
         from rag_harness.engine.foreign_text import foreign_text
@@ -139,7 +142,7 @@ class RunRecord:
             found = foreign_text(self._session.output, suite, data.documents)
         except (RagHarnessError, OSError):
             return suite  # the documents cannot be read: nothing can be held against them
-        return suite.model_copy(update={"foreign": tuple(found)} if found.of else {})
+        return suite.model_copy(update=found.fields())
 
     def _is_ours(self, name: str) -> bool:
         """Whether the contexts of a suite come from this package's own parts, which cut them from the pages."""

@@ -23,6 +23,7 @@ DIGEST_FILE = "package.json"
 """The file in the cache. Reading the package takes ten times as long as looking at the sizes and times of its files."""
 LIBRARIES = (
     "PyStemmer",
+    "py3langid",
     "charset-normalizer",
     "jinja2",
     "jsonpath-rfc9535",

@@ -23,6 +23,12 @@ def doubts(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
         totals = table.totals
         if totals.retrieves and not totals.depth and totals.answered:
             yield f"{name}: none of {counted(totals.answered, 'answer')} came with a context"
+        if table.unknown_pages:
+            told, there = (", ".join(map(repr, names)) for names in table.unknown_pages)
+            yield (
+                f"{name}: no context names a page of the documents, so recall and other ranking measures find none. "
+                f"It says {told}; pages are {there}. Name the page in Chunk.doc_id, or [read] chunk_id of a service"
+            )
         if table.foreign and table.foreign[0]:
             yield (
                 f"{name}: {table.foreign[0]:,} of {counted(table.foreign[1], 'context')} with a text that is not in "
@@ -34,8 +40,8 @@ def doubts(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
         if totals.evasive > _SHARE * totals.answered:
             yield (
                 f"{name}: {totals.evasive:,} of {counted(totals.answered, 'answer')} read like refusals, and are not "
-                'counted as declined: they do not say "I don\'t know". A service tells it by [read] abstained, a '
-                "pipeline by Answer(abstained=True)"
+                "counted as declined. Name their words (refusals in [tool.rag_harness] of pyproject.toml), or state "
+                "it: [read] abstained of a service, Answer(abstained=True) of a pipeline"
             )
 
 

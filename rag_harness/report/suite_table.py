@@ -92,6 +92,7 @@ class SuiteTable:
             context: the values that they have if it retrieves all the same.
         foreign: how many contexts have a text that the page which they name does not have, and of how many; empty where
             nobody looked.
+        unknown_pages: where no context names a page that is there: two of the names, and two names of pages.
         later: returns the tables of the later answers to each case, which it reads when it is first called.
     """
 
@@ -117,6 +118,7 @@ class SuiteTable:
         self.ended: _Mask | None = None
         self.if_retrieves: Mapping[str, Column] = {}
         self.foreign: tuple[int, ...] = ()
+        self.unknown_pages: tuple[tuple[str, ...], ...] = ()
         self.later: Callable[[], Sequence[SuiteTable]] = tuple
 
     def total_of(self, where: SliceLabels, /) -> int:

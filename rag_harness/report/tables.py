@@ -63,6 +63,7 @@ def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None
         for name, table in tables.items():
             named = str(manifest.settings.get("cluster") or "")
             table.foreign = manifest.suites[name].foreign
+            table.unknown_pages = manifest.suites[name].unknown_pages
             table.alike = clusters_in(cases[manifest.suites[name].cases], named)
         return tables
     finally:

@@ -41,6 +41,7 @@ _RARE = (
     "again",
     "retrieves",
     "foreign",
+    "unknown_pages",
 )
 
 Some = Literal["all"] | list[str]
@@ -104,6 +105,7 @@ class SuiteRecord(_Record):
         foreign: how many contexts have a text that the page which they name does not have, and of how many: of those
             that name a page and have a text. Empty where nobody looked: everything is made of this package's parts, or
             there are no documents.
+        unknown_pages: where no context names a page that is there: two of the names, and two names of pages.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
@@ -132,6 +134,7 @@ class SuiteRecord(_Record):
     made: str = ""
     retrieves: bool = False
     foreign: tuple[int, ...] = ()
+    unknown_pages: tuple[tuple[str, ...], ...] = ()
     is_current: bool | None = None
     pages: str = ""
     languages: list[str] = []

@@ -48,6 +48,7 @@ async def answer(serving: Serving, question: ServiceQuestion, seconds: float) ->
         with somebody_waits():
             output: PipelineOutput = await asyncio.wait_for(experiment.pipeline.answer(question.query()), seconds)
         refuse_long(output.answer.text, serving.longest_answer, "The model")
+        output = replace(output, answer=replace(output.answer, abstained=declined(output.answer, serving.refusals)))
     except QueryTooLongError as error:
         raise query_too_long(error) from error
     except (ModelCallError, ModelOutputError, DeadlineError) as error:

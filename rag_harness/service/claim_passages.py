@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rag_harness.service.document_sentences import document_sentences
 from rag_harness.types import UNMARKED, Chunk, Document
 from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences.cited import Span, cited_sentences
+from rag_harness.words.sentences import Span
 from rag_harness.words.terms import terms
 
 _MOST = 3
@@ -42,7 +43,9 @@ class ClaimPassages:
 
     def __init__(self, text: str, place: Span, language: str = ENGLISH) -> None:
         self.place, self.language = place, language
-        self._sentences = list(_worded(text, cited_sentences(text, *place, wrapped=True, language=language), language))
+        self._sentences = list(
+            _worded(text, document_sentences(text, *place, wrapped=True, language=language), language)
+        )
         self.words = frozenset().union(*(words for _, words in self._sentences))
 
     def best(self, claim: str) -> Span:

@@ -7,11 +7,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_harness.service.document_sentences import document_sentences
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.cited import cited_sources
 from rag_harness.words.language import foreign
 from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences.cited import Span, cited_sentences, stripped
+from rag_harness.words.sentences import Span, stripped
 
 _BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")
 _OPENERS = ",;:.)-*•+>"
@@ -36,7 +37,7 @@ def marks_of(text: str) -> list[CitationMark]:
     groups = list(_groups(text))
     # Marks are blanked out, so that a mark belongs to the sentence before it.
     masked = CITATION.sub(lambda mark: " " * len(mark[0]), text)
-    inside = cited_sentences(masked, 0, len(masked), wrapped=False, language=foreign(text) or ENGLISH)
+    inside = document_sentences(masked, 0, len(masked), wrapped=False, language=foreign(text) or ENGLISH)
     borders = _borders(inside, len(text))
     marks: list[CitationMark] = []
     for before, (start, end), behind in zip([None, *groups], groups, [*groups[1:], None], strict=False):

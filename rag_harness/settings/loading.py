@@ -15,6 +15,7 @@ from rag_harness.settings.durations import seconds_in
 from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import Profile, profiles, pyproject_table
+from rag_harness.settings.refusals import own_refusals
 from rag_harness.settings.reliability_numbers import reliability_numbers
 from rag_harness.settings.table import Settings, env_name
 
@@ -47,7 +48,14 @@ def load_settings(
     defined = own_options(Path(rootdir), settings.define)
     data, endpoints = _data(settings, command_line or {}), _endpoints(settings)
     numbers = reliability_numbers(Path(rootdir), settings.threshold, settings.weight)
-    settings = replace(settings, data=data, defined=defined, endpoints=endpoints, reliability_numbers=numbers)
+    settings = replace(
+        settings,
+        data=data,
+        defined=defined,
+        endpoints=endpoints,
+        reliability_numbers=numbers,
+        refusals=own_refusals(Path(rootdir)),
+    )
     if settings.config:
         from rag_harness.settings.configurations import read_configurations
 

@@ -102,17 +102,28 @@ def pyproject_table(rootdir: Path, name: str, what: str) -> Mapping[str, Any]:
     Raises:
         SettingsError: the file cannot be read, or has something else under that name.
     """
+    found = pyproject_entry(rootdir, name, {})
+    if not isinstance(found, dict):
+        raise SettingsError(
+            f"{rootdir / 'pyproject.toml'}: tool.rag_harness.{name} is {found!r}: expected tables, {what}."
+        )
+    return found
+
+
+def pyproject_entry(rootdir: Path, name: str, default: object) -> object:
+    """Return ``<name>`` of ``[tool.rag_harness]`` in rootdir's pyproject.toml; ``default`` without one.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
     file = rootdir / "pyproject.toml"
     if not file.is_file():
-        return {}
+        return default
     try:
         tool = parsed_toml(file.read_text(encoding="utf-8")).get("tool", {})
     except ValueError as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
-    found = tool.get("rag_harness", {}).get(name, {})
-    if not isinstance(found, dict):
-        raise SettingsError(f"{file}: tool.rag_harness.{name} is {found!r}: expected tables, {what}.")
-    return found
+    return tool.get("rag_harness", {}).get(name, default)
 
 
 @lru_cache(maxsize=4)

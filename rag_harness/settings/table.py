@@ -433,6 +433,9 @@ class Settings:
         "of r1: [tool.rag_harness.reliability], threshold and weight; None: as shipped",
         "reliability",
     )
+    refusals: tuple[str, ...] = derived(
+        (), "phrases that decline, besides those known: refusals of [tool.rag_harness]", "generation"
+    )
     data: tuple[DataSpec, ...] = derived((), "named data: [tool.rag_harness.data.<name>] in pyproject.toml", "data")
     rootdir: str = option(".", "folder that relative paths start from: that of the ini file", "nothing", flag=False)
 

@@ -21,6 +21,12 @@ from rag_harness.words.comparison import without_emphasis
 
 _LONGEST = 4_000
 """Most characters of an answer that is read: a refusal is short, and nothing is read for ever."""
+_LONGEST_EVASION = 300
+_APOLOGY = re.compile(
+    r"\b(?:sorry|apolog\w+|unfortunately|afraid|leider|tut mir|désolée?|malheureusement|lo siento|lamentablemente|"
+    r"mi dispiace|purtroppo|helaas|desculp\w+|infelizmente)\b",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile(r"\"[^\"\n]{0,300}\"")
 """What somebody else says. Typographic quotes are compared as plain ones."""
 _SENTENCE = re.compile(r";\s+|(?<=[.!?…])[\"')\]]*\s+|\n+|(?<=[\w)\]\"])\s?:\s+")
@@ -45,6 +51,8 @@ _SUBORDINATE = re.compile(
 _FEWEST_WORDS = 4
 """Fewest words of a sentence that claims something though its verb is not known: shorter ones are headings."""
 _FIGURE = re.compile(r"\d")
+_KNOWN = "I do not know"
+"""Stands for the phrases of a suite."""
 _REFUSES, _COURTESY, _CLAIMS, _PART = "refuses", "courtesy", "claims", "part"
 
 
@@ -74,17 +82,42 @@ def _patterns() -> _Patterns:
     return _Patterns(words("hints"), any_of("refuses"), any_of("courtesy"), any_of("about"), words("claims"))
 
 
+@lru_cache(maxsize=4)
+def _own(phrases: tuple[str, ...]) -> re.Pattern[str]:
+    said = "|".join(r"\s+".join(map(re.escape, without_emphasis(phrase).split())) for phrase in phrases)
+    return re.compile(rf"(?<!\w)(?:{said})(?!\w)", re.IGNORECASE)
+
+
 @lru_cache(maxsize=4096)
-def declines(answer: str) -> bool:
-    """Return whether an answer says that it has no answer, and claims nothing beside that."""
+def declines(answer: str, own: tuple[str, ...] = ()) -> bool:
+    """Return whether an answer says that it has no answer, and claims nothing beside that.
+
+    ``own`` are phrases that say so besides those that are known.
+    """
     if len(answer) > _LONGEST:
         return False
-    text = _NUMBERED.sub(" ", _QUOTED.sub('""', without_emphasis(CITATION.sub(" ", answer))))
-    patterns = _patterns()
+    text, patterns = _read(answer, own), _patterns()
     if patterns.hints.search(text) is None or patterns.refuses.search(text) is None:
         return False
-    kinds = {kind for sentence in _SENTENCE.split(text.strip()) for kind in _kinds(sentence)}
+    kinds = _all_kinds(text)
     return _REFUSES in kinds and _CLAIMS not in kinds
+
+
+@lru_cache(maxsize=4096)
+def evades(answer: str) -> bool:
+    """Return whether an answer declines, or is short, apologises, and claims nothing beside that."""
+    if len(answer) > _LONGEST_EVASION or _APOLOGY.search(answer) is None:
+        return declines(answer)
+    return not _all_kinds(_read(answer)) & {_CLAIMS, _PART}
+
+
+def _read(answer: str, own: tuple[str, ...] = ()) -> str:
+    text = _NUMBERED.sub(" ", _QUOTED.sub('""', without_emphasis(CITATION.sub(" ", answer))))
+    return _own(own).sub(_KNOWN, text) if own else text
+
+
+def _all_kinds(text: str) -> set[str]:
+    return {kind for sentence in _SENTENCE.split(text.strip()) for kind in _kinds(sentence)}
 
 
 def _kinds(sentence: str) -> set[str]:

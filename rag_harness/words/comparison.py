@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from html import unescape
@@ -40,6 +40,8 @@ _JOINED_RUN = re.compile(f"[{_WITHOUT_BLANKS}]+|[^{_WITHOUT_BLANKS}]+")
 _JOINED = re.compile(f"[{_WITHOUT_BLANKS}]")
 _MARKED = re.compile("[\u0300-\u036f\u0483-\u0489\u0590-\u1fff\u20d0-\u20ff\u2c00-\U0010ffff]")
 """Scripts with combining marks, or without blanks. Finding all marks takes 15 ms: other texts do not wait for it."""
+_UNREADABLE = re.compile(f"[\u0300-\u036f{''.join(map(chr, (*_INVISIBLE, *_SELECTORS)))}\ufb00-\ufb06\uff01-\uff5e]")
+"""Marks in a character of their own, what is not seen, ligatures and full-width signs."""
 _PLAIN_WORD = re.compile(r"\w+")
 
 
@@ -95,6 +97,13 @@ def compared_words(text: str) -> list[str]:
     return divided(_word().findall(text))
 
 
+def content_words(text: str, least: int = 4) -> set[str]:
+    """Return the compared words that carry a topic: of ``least`` letters and without figures, or without blanks."""
+    words = compared_words(text)
+    long = {word for word in words if len(word) >= least and not any(map(str.isdigit, word))}
+    return long if text.isascii() else long | {word for word in words if _JOINED.match(word)}
+
+
 def divided(words: Sequence[str], size: int = 2) -> list[str]:
     """Return words, and in place of those of scripts without blanks their characters (1), or neighbours (2)."""
     if not any(_JOINED.search(word) for word in words if not word.isascii()):
@@ -138,16 +147,42 @@ def without_emphasis(text: str) -> str:
     return comparable(_EMPHASIS.sub("", text)) or text
 
 
+def quotable(text: str) -> str:
+    """Return a text as a quote is looked for in it: as it is compared, without marks of emphasis, on one line."""
+    return " ".join(without_emphasis(text).split())
+
+
 def comparable_text(text: str) -> ComparableText:
     """Return a text as it is compared, without marks of emphasis, and the places of its characters."""
     dropped = [found.span() for found in _EMPHASIS.finditer(text)]
-    if not dropped and comparable(text) == text:
-        return ComparableText(text, range(len(text)), range(1, len(text) + 1))
+    return _made(text, dropped, comparable) if dropped or comparable(text) != text else _as_written(text)
+
+
+def readable_text(text: str) -> ComparableText:
+    """Return a text as rules and models read it, and the places of its characters.
+
+    Letters are composed, what is not seen is left out, and ligatures and full-width signs are what they look like.
+    Quotes, dashes and emphasis stay.
+    """
+    return _made(text, (), _readable) if _UNREADABLE.search(text) else _as_written(text)
+
+
+def _readable(unit: str) -> str:
+    if not _UNREADABLE.search(unit):
+        return unit
+    return unicodedata.normalize("NFKC", unit.translate(dict.fromkeys((*_INVISIBLE, *_SELECTORS))))
+
+
+def _as_written(text: str) -> ComparableText:
+    return ComparableText(text, range(len(text)), range(1, len(text) + 1))
+
+
+def _made(text: str, dropped: Sequence[tuple[int, int]], form: Callable[[str], str]) -> ComparableText:
     made: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
     for start, end in _units(text, dropped):
-        piece = comparable(text[start:end])
+        piece = form(text[start:end])
         made.append(piece)
         starts += [start] * len(piece)
         ends += [end] * len(piece)

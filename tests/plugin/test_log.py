@@ -6,6 +6,22 @@ import pytest
 
 from tests.plugin.conftest import QUERIES, Suite
 
+OWN = """
+import pytest
+
+class Mine:
+    def answer(self, query):
+        return "45 days"
+
+@pytest.fixture(scope="session")
+def rag_pipeline():
+    return Mine()
+
+@pytest.mark.rag_experiment("mine")
+def test_answers(rag_result):
+    assert rag_result.ok
+"""
+
 
 def logged(suite: Suite) -> list[str]:
     return (suite.path / "logs" / "e2_to_e4.log").read_text(encoding="utf-8").splitlines()
@@ -37,3 +53,12 @@ def test_a_query_that_is_not_asked_again_is_logged_with_its_reason(suite: Suite)
     suite.run()
     suite.run()
     assert sum(line.endswith(": skipped, an earlier run has its row") for line in logged(suite)) == len(QUERIES)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_an_experiment_of_ones_own_has_a_log_of_its_name(suite: Suite, workers: tuple[str, ...]) -> None:
+    (suite.path / "test_own.py").write_text(OWN, encoding="utf-8")
+    suite.run("test_own.py", *workers).assert_outcomes(passed=4)
+    (log,) = (suite.path / "logs").iterdir()
+    assert log.name == "mine.log"
+    assert " INFO Settings: " in log.read_text(encoding="utf-8")

@@ -158,6 +158,9 @@ def test_the_canonical_text_is_what_a_person_would_write() -> None:
         ("e3: p90(total_ms) <= 3", "'p90(total_ms)' before '<=' is no measure"),
         ("e3: p95() <= 3", "'p95()' before '<=' is no measure"),
         ("e3: p95(total_ms <= 3", "'p95(total_ms' before '<=' is no measure"),
+        ("e3 recall@5 >= 0.9", "a colon is missing behind the experiment; write 'e3: recall@5 >= 0.9'"),
+        ("e3[query_type=a], p95(total_ms) < 300", "write 'e3[query_type=a]: p95(total_ms) < 300'"),
+        ("e3; recall@5 >= 0.9", "write 'e3: recall@5 >= 0.9'"),
         ("recall@5 >= ", "'' on the right is no number"),
         ("recall@5 >= e2 - x", "'e2 - x' on the right"),
         ("recall@5 >= 0.9 - 0.1", "'0.9 - 0.1' on the right"),
@@ -565,3 +568,12 @@ def test_a_limit_is_held_against_numbers_alone(label: str | None, where: str, is
     labels = {} if label is None else {"turn": label}
     assert is_in(labels, {"turn": where}) is is_there
     assert is_in({**labels, "part": "fit"}, {"turn": where, "part": "report"}) is False
+
+
+@pytest.mark.parametrize("measure", ["token_f1", "abstention_rate", "faithfulness"])
+def test_a_gate_on_answers_without_an_experiment_is_told_to_name_one(measure: str) -> None:
+    with pytest.raises(SettingsError, match=f"without an experiment and a colon .* write 'EXPERIMENT: {measure}"):
+        read_gates([f"{measure} >= 0.5"], 5, ["golden", "e3"], lambda _: {})
+    with pytest.raises(SettingsError, match=f"': golden has no answers, so no {measure}"):
+        read_gates([f"golden: {measure} >= 0.5"], 5, ["golden", "e3"], lambda _: {})
+    assert read_gates(["evidence_recall >= 0.5", "recall@5 >= 0.5"], 5, ["golden"], lambda _: {})

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from rag_harness.authoring.kb.page import Page, fold
 from rag_harness.authoring.kb.page_markdown import visible_text
 from rag_harness.authoring.kb.plan import PlannedFact, PlannedTable, PlanPage
-from rag_harness.words.sentences.rough import rough_sentences
+from rag_harness.words.sentences import sentence_texts
 
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SHOWN = 5
@@ -32,7 +32,7 @@ def fact_faults(page: PlanPage, written: Page, foreign: tuple[PlannedFact, ...] 
 
 
 def _nearest(written: Page, statement: str) -> str:
-    sentences = [text.strip(" -*>|") for text in rough_sentences(written.text) if text.strip()]
+    sentences = [text.strip(" -*>|") for text in sentence_texts(written.text) if text.strip()]
     close = get_close_matches(statement, sentences[:1000], n=1, cutoff=0.8)
     return f" It says {close[0]!r}." if close else ""
 

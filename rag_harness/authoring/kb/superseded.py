@@ -12,7 +12,7 @@ from rag_harness.dataset.conversations import rows_of_line, turns_of_line, with_
 from rag_harness.dataset.queries import refuse_other_form
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
-from rag_harness.words.comparison import without_emphasis
+from rag_harness.words.comparison import quotable
 
 
 class Marked(NamedTuple):
@@ -107,9 +107,5 @@ def _marked(query: dict[str, Any], facts: list[_Fact]) -> tuple[dict[str, Any], 
 def _carries(quote: Mapping[str, Any], fact: _Fact) -> bool:
     if quote.get("filename") != fact.current:
         return False
-    said, stated = _folded(str(quote.get("quote", ""))), _folded(fact.conflict.current_statement)
+    said, stated = quotable(str(quote.get("quote", ""))), quotable(fact.conflict.current_statement)
     return bool(said) and (stated in said or said in stated)
-
-
-def _folded(text: str) -> str:
-    return " ".join(without_emphasis(text).split())

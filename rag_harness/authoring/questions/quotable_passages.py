@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rag_harness.retrieval.chunking.heading_sections import HeadingSection, MarkdownBlock, read_sections
 from rag_harness.types import Document
-from rag_harness.words.sentences.asked import asked_sentences
+from rag_harness.words.sentences import sentence_spans
 
 LONGEST_PASSAGE = 500
 """The most characters of a passage that is searched for facts. A longer one is no sentence."""
@@ -68,11 +68,10 @@ def _sentences(document: Document, block: MarkdownBlock, path: tuple[str, ...]) 
     first = mark.end() if mark else 0
     if _SYNTAX.match(raw):
         return
-    for begin, end in asked_sentences(raw, first, document.language):
-        start = begin + len(raw[begin:end]) - len(raw[begin:end].lstrip())
-        quote = raw[start:end].rstrip()
-        if quote and len(quote) <= 2 * LONGEST_PASSAGE:
-            is_item = start == first and bool(raw[:first].strip("> \t\n"))
+    for number, (start, end) in enumerate(sentence_spans(raw, first, language=document.language, wrapped=True)):
+        quote = raw[start:end]
+        if len(quote) <= 2 * LONGEST_PASSAGE:
+            is_item = number == 0 and bool(raw[:first].strip("> \t\n"))
             at = block.start + start
             yield QuotablePassage(at, at + len(quote), seen(quote), path, is_item)
 

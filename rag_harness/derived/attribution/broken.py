@@ -13,11 +13,11 @@ from rag_harness.derived.attribution.shelf import Shelf
 from rag_harness.expectations import AnswerSeen, Kept, looked_at
 from rag_harness.measures.expectation_measures import found_in
 from rag_harness.measures.hits import document_in
-from rag_harness.measures.refusing import figures_of
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import Case, Expectation
+from rag_harness.words.figures import figures_of
 
 CITING = frozenset(("cites", "cites_any", "cites_all", "cites_only"))
 PROMPT = frozenset(("retrieves", "context_contains"))

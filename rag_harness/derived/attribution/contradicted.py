@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from rag_harness.derived.attribution.right import plain_terms, rightness, share_within
-from rag_harness.measures.refusing import figures_of
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
-from rag_harness.words.sentences.rough import rough_sentences
+from rag_harness.words.figures import figures_of
+from rag_harness.words.sentences import sentence_texts
 from rag_harness.words.terms import STOPWORDS, stem
 
 _MONTHS_AND_DAYS = """
@@ -200,6 +200,6 @@ def _compared(token: str) -> str:
 def _about(ground_truth: str, pages: Sequence[str]) -> Iterator[str]:
     """Yield the sentences of the gold pages about the same as the ground truth, apart from figures."""
     wanted = plain_terms(ground_truth)
-    for sentence in (each for page in pages for each in rough_sentences(page)):
+    for sentence in (each for page in pages for each in sentence_texts(page)):
         if wanted and share_within(plain_terms(sentence), wanted) >= _SAYS_THE_SAME:
             yield sentence

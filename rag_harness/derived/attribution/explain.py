@@ -32,7 +32,6 @@ from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.errors import DataError
-from rag_harness.measures.refusing import refuses
 from rag_harness.pipelines.given_searches import GivenSearches
 from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL
 from rag_harness.report.error_lines import error_lines
@@ -42,6 +41,7 @@ from rag_harness.results.causes import CauseLine, leave_causes, read_causes, wit
 from rag_harness.results.manifest import RunManifest, read_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import GOLDEN, SERVICE, Case, TrialId
+from rag_harness.words.abstention import declines
 from rag_harness.work.once import Once
 
 _AT_ONCE = 64
@@ -222,7 +222,7 @@ def _failed(
     turns = changed_turns(case, row, standalone)
     case = as_asked(case, row)
     right = rightness(case, row.llm_answer, row.abstained)
-    abstained = row.abstained or refuses(row.llm_answer)
+    abstained = row.abstained or declines(row.llm_answer)
     broken = broken_facts(case, row, subject.shelf)
     gold = gold_facts(case, row, subject.shelf)
     agent = agent_facts(case, row, gold, subject.shelf)

@@ -10,12 +10,12 @@ from rag_harness.derived.attribution.contradicted import contradiction
 from rag_harness.derived.attribution.right import carries, needed_quotes, plain_terms, share_within
 from rag_harness.derived.attribution.shelf import LEAST_SAME, Shelf, bare, is_part_of, says, with_single_blanks
 from rag_harness.measures.quotes import as_shown
-from rag_harness.measures.refusing import figures_of
 from rag_harness.models.reader.current_source import SAME_THING, versions
 from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Case, Chunk
+from rag_harness.words.figures import figures_of
 
 QuotePlace = Literal[
     "in context",

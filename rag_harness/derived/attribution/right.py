@@ -13,9 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rag_harness.measures.judged.nuggets import vital
-from rag_harness.measures.refusing import NUMBER_WORDS, figures_of, refuses
 from rag_harness.types import Case
+from rag_harness.words.abstention import declines
 from rag_harness.words.citation_marks import CITATION
+from rag_harness.words.figures import NUMBER_WORDS, figures_of
 from rag_harness.words.language import foreign
 from rag_harness.words.terms import terms
 
@@ -41,7 +42,7 @@ def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
     """Return the rightness of ``answer`` by the gold of its case."""
     if not abstained and foreign(answer):
         return Rightness(None, False)
-    abstained = abstained or refuses(answer)
+    abstained = abstained or declines(answer)
     if not case.answerable:
         return Rightness(float(abstained), abstained)
     wanted = [text for text in (case.ground_truth, _vital_quotes(case)) if plain_terms(text) or figures_of(text)]

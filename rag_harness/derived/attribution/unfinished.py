@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from rag_harness.results.row import ExperimentResult
 from rag_harness.words.citation_marks import CITATION
-from rag_harness.words.sentences.rough import rough_sentences
+from rag_harness.words.sentences import sentence_texts
 
 _LIMITED = frozenset(("length", "max_tokens", "max_output_tokens", "token_limit", "incomplete"))
 """Words by which servers report an answer that reached its limit: OpenAI, Anthropic, Gemini, OpenAI's Responses."""
@@ -144,7 +144,7 @@ def _signs(text: str, sources: Sequence[str], habits: Habits) -> Iterator[CutOff
         yield CutOff(f"{said}: what it opens it does not close")
     if whole := _begun_word(text, words, sources) or _begun_figure(text, sources):
         yield CutOff(f"{said}, the beginning of “{whole}”", is_sure=True)
-    last = rough_sentences(text)[-1]
+    last = sentence_texts(text)[-1]
     behind = _LEAD_IN.sub("", last)
     if rest := _goes_on(last, sources) or _goes_on(text, sources) or _goes_on(behind, sources):
         yield CutOff(f"{said}, where the passage goes on “{rest}”", is_sure=True)

@@ -9,9 +9,9 @@ from typing import cast
 from rag_harness.derived.metamorphic.question_changes import Changed
 from rag_harness.engine.jobs import Engine
 from rag_harness.errors import RagHarnessError
-from rag_harness.measures.refusing import figures_of
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Message
+from rag_harness.words.figures import figures_of
 from rag_harness.work.once import Once
 
 PROMPT = (

@@ -79,7 +79,7 @@ def field_of(space: Space, settings: Settings) -> Field:
     found: dict[str, Contender] = {}
     left_out: dict[str, int] = {}
     varied = tuple(each.name for each in space.parameters)
-    today = ConfigurationSpec(TODAY, (), space.experiment, space.where)
+    today = ConfigurationSpec(TODAY, _without_vectors(space), space.experiment, space.where)
     for spec in (today, *space.start):
         if why := _unfit(spec.by_name, settings, space):
             raise SettingsError(f"{space.where}: {spec.name}: {why}.")
@@ -98,6 +98,16 @@ def field_of(space: Space, settings: Settings) -> Field:
     first, *others = found.values()
     # Where two are equal, the order decides: that of the file must not.
     return Field((first, *sorted(others, key=lambda each: each.name)), left_out)
+
+
+def _without_vectors(space: Space) -> tuple[tuple[str, ParameterValue], ...]:
+    """Return today's values where no combination uses vectors: today's configuration does not use them, either.
+
+    A race by words alone so needs no embedder.
+    """
+    given = {each.name: set(each.values) for each in space.parameters}
+    by_words = given.get("retriever") == {"bm25"} and given.get("rerank") == {False}
+    return (("rerank", False), ("retriever", "bm25")) if by_words and not space.experiment else ()
 
 
 def _unfit(values: Mapping[str, Any], settings: Settings, space: Space) -> str:

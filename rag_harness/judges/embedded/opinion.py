@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from rag_harness.errors import NotJudgedError
@@ -16,12 +16,12 @@ from rag_harness.judges.embedded.words import SplitText, split_text
 from rag_harness.measures.judged import Claim, Material, Relevancy, SupportSource, Usefulness, Verdict, Verdicts
 from rag_harness.measures.judged import ClaimedText as Claims
 from rag_harness.models.recording.store import key_of
+from rag_harness.words.comparison import ComparableText, quotable, readable_text
 from rag_harness.words.language import not_judged
 
 USEFUL_FROM = 0.55
 """Alignment with the ground truth from which a chunk is called useful; chosen in docs/results/embedded-judge.md."""
 NO_SOURCE = "there is no text that could support it"
-_BLANKS = re.compile(r"\s+")
 
 
 class EmbeddedOpinion:
@@ -37,21 +37,25 @@ class EmbeddedOpinion:
     """
 
     def __init__(self, material: Material, reading: JudgementReading, kept: KeptJudgements) -> None:
-        self._material, self._reading, self._kept = material, reading, kept
+        self._written, self._material = material, readable_material(material)
+        self._reading, self._kept = reading, kept
 
     async def supported(self, claims: Claims, source: SupportSource) -> Verdicts:
         self._check_language()
         passages = self._passages(source)
         if claims == "nuggets":
             return Verdicts(tuple([await self._nugget(quote, passages) for quote in self._material.quotes]))
-        text = self._material.answer if claims == "answer" else self._material.ground_truth
-        return await self._verdicts(text, passages, whole=claims == "answer" and source in ("contexts", "gold_pages"))
+        written = self._written.answer if claims == "answer" else self._written.ground_truth
+        read = readable_text(written)
+        whole = claims == "answer" and source in ("contexts", "gold_pages")
+        found = await self._verdicts(read.text, passages, whole)
+        return found if read.text == written else _as_written(found, read, written)
 
     async def usefulness(self) -> Sequence[Usefulness]:
         material = self._material
         if material.quotes:
-            quotes = [_folded(quote) for quote in material.quotes]
-            return [Usefulness(float(any(quote in _folded(text) for quote in quotes))) for text in material.contexts]
+            quotes = [quotable(quote) for quote in material.quotes]
+            return [Usefulness(float(any(quote in quotable(text) for quote in quotes))) for text in material.contexts]
         self._check_language()
         if not split_text(material.ground_truth).sentences:
             return [Usefulness(None, "neither an evidence quote nor a ground truth to compare with")] * len(
@@ -140,6 +144,31 @@ def _each(text: SplitText, rows: Sequence[Sequence[float]], reasons: Sequence[st
     return [*said, *(Verdict(claim, None, reason=beyond()) for claim in claims[len(said) :])]
 
 
+def readable_material(material: Material) -> Material:
+    """Return the material as the rules read it: an accent in a character of its own would divide a word."""
+
+    def read(text: str) -> str:
+        return readable_text(text).text
+
+    return replace(
+        material,
+        question=read(material.question),
+        answer=read(material.answer),
+        contexts=tuple(map(read, material.contexts)),
+        ground_truth=read(material.ground_truth),
+        gold_pages=tuple(map(read, material.gold_pages)),
+        quotes=tuple(map(read, material.quotes)),
+    )
+
+
+def _as_written(found: Verdicts, read: ComparableText, written: str) -> Verdicts:
+    """Return the verdicts on claims as they stand in the text as it was written."""
+    spans = [read.span(verdict.claim.start, verdict.claim.end) for verdict in found.each]
+    claims = [Claim(written[start:end], start, end) for start, end in spans]
+    each = tuple(replace(verdict, claim=claim) for verdict, claim in zip(found.each, claims, strict=True))
+    return replace(found, each=each)
+
+
 def _claims(text: SplitText) -> list[Claim]:
     return [Claim(text.text[start:end], start, end) for start, end in text.sentences]
 
@@ -152,7 +181,3 @@ def _unreadable(passages: Sequence[str]) -> tuple[float | None, None, str] | Non
     if not any(any(map(str.isalnum, passage)) for passage in passages):
         return 0.0, None, NO_SOURCE
     return None
-
-
-def _folded(text: str) -> str:
-    return _BLANKS.sub(" ", text).strip()

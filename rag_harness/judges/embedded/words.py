@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.words.sentences.judged import Span, judged_sentences
+from rag_harness.words.sentences import Span, sentence_spans
 from rag_harness.words.terms import STOPWORDS, stem
 
 Ints = npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ def split_text(text: str) -> SplitText:
     found = [word.span() for word in _WORD.finditer(text)]
     spans = np.array(found, np.int64).reshape(-1, 2)
     sentences, firsts = [], []
-    for start, end in judged_sentences(text):
+    for start, end in sentence_spans(text):
         here = range(*np.searchsorted(spans[:, 0], [start, end]).tolist())
         for first in here[::LONGEST_SENTENCE]:
             last = min(first + LONGEST_SENTENCE, here.stop)

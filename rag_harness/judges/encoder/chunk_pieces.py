@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from rag_harness.words.sentences.judged import Span, judged_sentences
+from rag_harness.words.sentences import Span, sentence_spans
 
 Count = Callable[[Sequence[str]], list[int]]
 """Counts tokens or words of each text."""
@@ -24,7 +24,7 @@ def chunk_pieces(chunk: str, count: Count, most: int) -> list[str]:
     """
     if count([chunk])[0] <= most:
         return [chunk]
-    parts = [part for sentence in judged_sentences(chunk) for part in _short(chunk, sentence, count, most)]
+    parts = [part for sentence in sentence_spans(chunk) for part in _short(chunk, sentence, count, most)]
     pieces: list[Span] = []
     room = 0
     for (start, end), size in zip(parts, count([chunk[start:end] for start, end in parts]), strict=True):

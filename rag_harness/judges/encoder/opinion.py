@@ -20,8 +20,9 @@ from rag_harness.measures.judged import (
     Verdict,
     Verdicts,
 )
+from rag_harness.words.comparison import quotable
 from rag_harness.words.language import not_judged
-from rag_harness.words.sentences.judged import judged_sentences
+from rag_harness.words.sentences import sentence_spans
 
 MOST_CLAIMS = 200
 """Most sentences of a text that are judged."""
@@ -64,10 +65,10 @@ class EncoderOpinion:
         return Verdicts(verdicts, detail=_detail(each) if claims == "answer" else {})
 
     async def usefulness(self) -> Sequence[Usefulness]:
-        quotes = [_folded(quote) for quote in self.material.quotes if quote.strip()]
+        quotes = [quotable(quote) for quote in self.material.quotes if quote.strip()]
         if not quotes:
             raise NotJudgedError(NO_QUOTES)
-        return [Usefulness(float(any(quote in _folded(text) for quote in quotes))) for text in self.material.contexts]
+        return [Usefulness(float(any(quote in quotable(text) for quote in quotes))) for text in self.material.contexts]
 
     async def relevancy(self) -> Relevancy:
         raise NotJudgedError(f"{ONLY_SUPPORT}; relevancy needs another judge")
@@ -108,7 +109,7 @@ class EncoderOpinion:
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield the place of each sentence that has a letter or a figure."""
-    return (span for span in judged_sentences(text) if any(map(str.isalnum, text[span[0] : span[1]])))
+    return (span for span in sentence_spans(text) if any(map(str.isalnum, text[span[0] : span[1]])))
 
 
 def _verdict(claim: Claim, said: ClaimSupport, places: Sequence[int]) -> Verdict:
@@ -125,7 +126,3 @@ def _detail(each: Sequence[tuple[Verdict, ClaimSupport]]) -> dict[str, Any]:
     ]
     found = {"hallucinated": min(values) <= SUPPORTED_ABOVE} if len(values) == len(each) and values else {}
     return found | ({"unsupported": spans} if spans else {})
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())

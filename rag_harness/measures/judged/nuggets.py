@@ -11,10 +11,9 @@ from rag_harness.measures.judged.reasons import no_truth, says_nothing
 from rag_harness.measures.judged.truth import AgainstGroundTruth
 from rag_harness.measures.measure import Score
 from rag_harness.types import Case
-from rag_harness.words.comparison import folded
+from rag_harness.words.comparison import content_words
 
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
-_CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")
 _LIST_NUMBER = re.compile(r"\s*\d+[.)]\s")
 _NO_QUOTES = "no evidence quotes"
 _HAS_FROM = 0.5
@@ -100,13 +99,9 @@ def vital(nugget: str, ground_truth: str) -> bool:
     nugget = nugget[numbered.end() :] if numbered else nugget
     if _figures(nugget) & _figures(ground_truth):
         return True
-    words = _content_words(nugget)
-    return bool(words) and 2 * len(words & _content_words(ground_truth)) >= len(words)
+    words = content_words(nugget)
+    return bool(words) and 2 * len(words & content_words(ground_truth)) >= len(words)
 
 
 def _figures(text: str) -> set[str]:
     return set(_FIGURE.findall(text))
-
-
-def _content_words(text: str) -> set[str]:
-    return set(_CONTENT_WORD.findall(folded(text)))

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_harness.words.comparison import readable_text
+
 # Reading is bounded. Retrieval puts a few kB into a prompt, so the limits never cut a real RAG prompt.
 MAX_CONTEXT_CHARS = 200_000
 MAX_QUESTION_CHARS = 4_000
@@ -55,7 +57,7 @@ def role_text(messages: Sequence[Mapping[str, Any]], *roles: str) -> str:
 
 def parse_prompt(messages: Sequence[Mapping[str, Any]]) -> Prompt:
     """Split the last user message into its sources and its question."""
-    text = role_text(messages, "user").replace("\r\n", "\n")
+    text = readable_text(role_text(messages, "user").replace("\r\n", "\n")).text
     # The last marker counts: a chunk may contain "Question:", and the pipeline writes the real one at the end.
     context, marker, question = text.rpartition(f"\n\n{_QUESTION}")
     if not marker:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences.quoted import quoted_sentences
+from rag_harness.words.sentences import sentence_texts
 from rag_harness.words.terms import answer_kind, kind_words, term, terms, tokens
 
 MAX_TERMS = 48  # a longer "question" is a pasted text
@@ -63,7 +63,7 @@ def _told_apart(text: str, language: str) -> tuple[str, str]:
     """Return the sentences that ask and those of the story. Without a question mark, all sentences ask."""
     asked: list[str] = []
     told: list[str] = []
-    for sentence in quoted_sentences(text, language):
+    for sentence in sentence_texts(text, language):
         (asked if sentence.rstrip("\"'”’) ").endswith("?") else told).append(sentence)
     return (" ".join(asked), " ".join(told)) if terms(" ".join(asked), language) else (text, "")
 

@@ -11,9 +11,11 @@ from itertools import islice
 from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.words.citation_marks import says_unknown
 from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences.quoted import LONGEST, quoted_sentences
+from rag_harness.words.sentences import sentence_texts
 
 MAX_UNITS = 3_000
+LONGEST = 600
+"""Characters of a unit; a longer one is divided."""
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---(?:\n|\Z)", re.S)
 _FENCE = re.compile(r"```+|~~~+")
@@ -115,7 +117,7 @@ def _pieces(kind: str, lines: list[str], language: str) -> Iterator[str]:
     elif kind == "item":
         found = iter([plain_text(_ITEM.sub("", " ".join(lines), count=1))])
     else:
-        found = iter(quoted_sentences(plain_text(" ".join(lines)), language))
+        found = iter(sentence_texts(plain_text(" ".join(lines)), language))
     for text in filter(None, found):
         yield from [text] if len(text) <= LONGEST else textwrap.wrap(text, LONGEST)
 

@@ -15,7 +15,6 @@ from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.measure import NamedMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.measures.ranking_arrays import Finder
-from rag_harness.measures.refusing import refuses
 from rag_harness.report.blocks.block import DIGEST_BYTES, RANKING_ARRAYS, Array, RowBlock, Texts
 from rag_harness.report.blocks.row_scores import RowScorer
 from rag_harness.report.totals import STAGES
@@ -24,6 +23,7 @@ from rag_harness.results.dates import seconds_of
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import outcome_digest, row_digest
 from rag_harness.types import SERVICE
+from rag_harness.words.abstention import evades
 
 _LONGEST_WHY = 200
 _FLOATS: tuple[str, ...] = (*(f"ms {stage}" for stage in STAGES), "cost", "waited", "ended", "recorded")
@@ -167,7 +167,7 @@ def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool,
     case, retrieves = kept.case, has_hits or (looks if row.retrieves is None else row.retrieves)
     answers = row.ok and bool(row.llm_answer.strip())
     relevant = any(gain > 0 for gain in case.qrels.values())
-    evades = answers and not row.abstained and refuses(row.llm_answer)
+    is_evasive = answers and not row.abstained and evades(row.llm_answer)
     return (
         row.ok,
         row.abstained,
@@ -177,7 +177,7 @@ def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool,
         answers,
         retrieves,
         row.is_computed,
-        evades,
+        is_evasive,
         row.retrieves is not None,
     )
 

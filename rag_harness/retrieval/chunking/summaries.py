@@ -15,6 +15,7 @@ from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.headings import chunk_document as cut_by_headings
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
 from rag_harness.types import Chunk, Document
+from rag_harness.words.sentences import sentence_spans
 
 SENTENCES = 3
 """Number of prose sentences in a summary."""
@@ -22,7 +23,7 @@ SENTENCES = 3
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 _NO_PROSE = re.compile(r"^[ \t]*(?:#{1,6}[ \t].*|\|.*|[-*_]{3,}[ \t]*)$", re.MULTILINE)
-_ENDS = re.compile(r"(?<=[.!?])[\"'”’)*]*\s+(?=[^\sa-z\d])|\n[ \t]*\n\s*")
+_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 
 
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
@@ -32,11 +33,13 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
 
 def summary_of(chunk: Chunk) -> str:
     """Return the headings of a section and its first sentences of prose. Without prose: only its headings."""
-    first = " ".join(islice(_sentences(chunk.text), SENTENCES))
+    first = " ".join(islice(_sentences(chunk.text, chunk.language), SENTENCES))
     above = " > ".join(chunk.section)
     return f"{above}: {first}" if above and first else above or first or chunk.text
 
 
-def _sentences(text: str) -> Iterator[str]:
+def _sentences(text: str, language: str) -> Iterator[str]:
     prose = _NO_PROSE.sub("\n", _FORMULA.sub(" ", _FENCE.sub("\n", text)))
-    return (" ".join(sentence.split()) for sentence in _ENDS.split(prose) if sentence.strip())
+    for paragraph in _PARAGRAPH.split(prose):
+        for start, end in sentence_spans(paragraph, language=language, wrapped=True):
+            yield " ".join(paragraph[start:end].split())

@@ -75,8 +75,12 @@ def serving_of(
     is_dense = any(each.is_dense for each in parts.retrievals.values())
     check = {"check": retrieval.embedder.check_query} if is_dense else {}
     parts.warm()
-    longest = lasting.models.settings.max_answer
-    return Serving(normal, strict, contents.document, generation, longest_answer=longest, **check), retrieval
+    settings = lasting.models.settings
+    longest, refusals = settings.max_answer, settings.refusals
+    return (
+        Serving(normal, strict, contents.document, generation, longest_answer=longest, refusals=refusals, **check),
+        retrieval,
+    )
 
 
 class _Nothing:

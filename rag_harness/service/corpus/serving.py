@@ -25,6 +25,7 @@ class Serving:
         generation: counts the states of the collection.
         check: raises QueryTooLongError if a question is too long for the embedder.
         longest_answer: most characters of an answer; a longer one counts as an error of the model.
+        refusals: phrases that decline, besides those that are known.
     """
 
     experiment: Experiment
@@ -33,6 +34,7 @@ class Serving:
     generation: int
     check: Callable[[str], None] = lambda _question: None
     longest_answer: int = LONGEST_ANSWER
+    refusals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rag_harness.words.comparison import compared_words
 from rag_harness.words.language import asked_language
 from rag_harness.words.languages import ENGLISH
 
@@ -24,7 +25,8 @@ _VERB = (
     r"(?:i|we|you|he|she|it|they|there|this|that|these|those|the|a|an|my|our|your|his|her|its|their|one|any)\b"
 )
 _ASKS = re.compile(rf"{_ASKING}|{_VERB}", re.IGNORECASE)
-_SENTENCE = re.compile(r"[^.?!;]*(?:[.?!](?!\s|$)[^.?!;]*)*[.?!;]*\s*")
+_QUESTION = re.compile(r"[^.?!;]*(?:[.?!](?!\s|$)[^.?!;]*)*[.?!;]*\s*")
+"""What people type: a small letter begins a question, too ("is it open? how long?"), and ";" ends one."""
 # After a comma alone, "who", "which", "when" and "where" mostly refer to the words before it.
 _JOINT = re.compile(
     rf",? (?:and|or|but|then) (?:also |then |if so,? )?(?={_ASKING}|{_VERB})|, (?={_TO}(?:what|why|how)\b)",
@@ -38,7 +40,6 @@ _VERSIONS = (
 )
 _DATED = re.compile(_VERSIONS, re.IGNORECASE)
 _VS = re.compile(r"\bvs\.(?=\s)", re.IGNORECASE)
-_WORD = re.compile(r"\w+(?:['’]\w+)?")
 
 
 def subquestions(text: str) -> list[str]:
@@ -65,7 +66,7 @@ def subquestions(text: str) -> list[str]:
 
 def _told_and_asked(text: str) -> tuple[list[str], list[str]]:
     """Return the sentences that ask nothing, and the questions. A sentence without an end mark may be a question."""
-    sentences = [sentence.strip() for sentence in _SENTENCE.findall(text) if _WORD.search(sentence)]
+    sentences = [sentence.strip() for sentence in _QUESTION.findall(text) if any(map(str.isalnum, sentence))]
     marked = any(sentence.endswith("?") for sentence in sentences)
     told, asked = list[str](), list[str]()
     for sentence in sentences:
@@ -85,7 +86,7 @@ def _parts(sentence: str) -> list[str]:
 
 
 def _is_one(part: str) -> bool:
-    return len(_WORD.findall(part)) >= _FEWEST_WORDS and _ASKS.search(part) is not None
+    return len(part.split()) >= _FEWEST_WORDS and _ASKS.search(part) is not None
 
 
 def _sides(question: str) -> list[str]:
@@ -95,7 +96,7 @@ def _sides(question: str) -> list[str]:
         begin, end = question[: between.start()], question[between.end() :]
         return [f"{begin}{between[side]}{end}" for side in ("one", "other")]
     sides = _AGAINST.split(question, maxsplit=1)
-    return sides if all(map(_WORD.search, sides)) else [question]
+    return sides if all(map(compared_words, sides)) else [question]
 
 
 def _joined(parts: Sequence[str], most: int) -> list[str]:
@@ -107,5 +108,5 @@ def _different(texts: Sequence[str]) -> list[str]:
     """Return the first text, and the later ones whose words do not repeat earlier texts."""
     by_words: dict[str, str] = {}
     for text in texts:
-        by_words.setdefault(" ".join(_WORD.findall(text.casefold())), text)
+        by_words.setdefault(" ".join(compared_words(text)), text)
     return list(by_words.values())

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from rag_harness.words.comparison import compared_words
+
 RUN_PERCENT = 60
 """A chunk contains a selection if it has a run of this percentage of its words. A page on a screen lacks the marks of
 its source, and a selection may reach into the next section."""
-
-_WORD = re.compile(r"\w+")
 
 
 class Selection:
@@ -72,8 +71,8 @@ def _stands_in(part: str, text: str) -> bool:
 
 def _in_a_word(text: str, border: int) -> bool:
     """Whether the characters on both sides of ``border`` belong to one word."""
-    return 0 < border < len(text) and _WORD.fullmatch(text[border - 1 : border + 1]) is not None
+    return 0 < border < len(text) and all(letter.isalnum() for letter in text[border - 1 : border + 1])
 
 
 def _words(text: str) -> Sequence[str]:
-    return _WORD.findall(text.casefold())
+    return compared_words(text)

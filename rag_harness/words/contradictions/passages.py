@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rag_harness.words.contradictions.vocabulary import term, tokens
-from rag_harness.words.sentences.stated import Span, stated_sentences
+from rag_harness.words.sentences import Span, sentence_spans
 
 SpanGroup = tuple[str, list[Span]]
 
@@ -56,7 +56,7 @@ def passages(text: str) -> Iterator[Passage]:
             yield from _rows(text, lines, frozenset(lead.union(*headings.values())))
         else:
             item = _ITEM.match(text, start, end)
-            spans = list(stated_sentences(text, item.end() if item else start, end))
+            spans = list(sentence_spans(text, item.end() if item else start, end, wrapped=True, clauses=True))
             above = frozenset(lead.union(*headings.values()))
             yield from (Passage(*span, above) for span in spans)
             lead = lead if kind == "item" else _lead(text, spans)

@@ -132,7 +132,7 @@ def test_a_loader_without_its_package_stops(folder: Path, monkeypatch: pytest.Mo
 def test_hidden_text_and_damaged_pages_are_logged(folder: Path, tmp_path: Path) -> None:
     damaged = stream(b"x", b"/Filter [" + b"/FlateDecode " * 100 + b"]")
     (folder / "e.pdf").write_bytes(pages_of([packed(drawing("one")), damaged]))
-    open_log(tmp_path / "logs")
+    open_log(tmp_path / "logs", "mine")
     try:
         read_knowledge_base(folder)
     finally:

@@ -420,3 +420,10 @@ def test_calls_of_a_pipeline_are_recorded_and_replayed_with_the_server_gone() ->
     rag_harness.evaluate(rag, QUESTIONS, mode="replay")
     assert [row["llm_answer"] for row in rows_of("rag")] == ["Within 45 days."] * len(QUESTIONS)
     assert all(row["recorded_at"] for row in rows_of("rag"))
+
+
+def test_a_log_is_written_where_one_is_asked_for(folder: Path) -> None:
+    rag_harness.evaluate(lambda question: SAID, QUESTIONS, name="quiet")
+    assert not (folder / "logs").exists()
+    rag_harness.evaluate(lambda question: SAID, QUESTIONS, name="told", logs="logs")
+    assert [log.name for log in (folder / "logs").iterdir()] == ["told.log"]

@@ -14,9 +14,9 @@ N = 20
 LABELS = kinds(any=N)
 
 
-def said(*, foreign: Any = (), **totals: Any) -> list[str]:
+def said(*, foreign: Any = (), unknown_pages: Any = (), **totals: Any) -> list[str]:
     one = table(LABELS)
-    one.foreign = foreign
+    one.foreign, one.unknown_pages = foreign, unknown_pages
     for name, value in {"rows": N, "retrieves": True, "depth": 3, **totals}.items():
         setattr(one.totals, name, value)
     return [*doubts({"svc": one})]
@@ -50,3 +50,9 @@ def test_contexts_without_the_words_of_their_page_are_told() -> None:
     assert said(foreign=(0, 9)) == []
     (others,) = said(foreign=(2, 11))
     assert others.startswith("svc: 2 of 11 contexts with a text that is not in the page that they name. Recall ")
+
+
+def test_names_that_fit_no_page_are_told_beside_those_of_pages() -> None:
+    (found,) = said(unknown_pages=(("doc-1", "doc-2"), ("fees.md",)))
+    assert found.startswith("svc: no context names a page of the documents, so recall ")
+    assert "It says 'doc-1', 'doc-2'; pages are 'fees.md'." in found

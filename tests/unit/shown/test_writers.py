@@ -18,7 +18,7 @@ from rag_harness.authoring.questions.review.view import show
 from rag_harness.commands import ingest
 from rag_harness.derived.attribution.review import review
 from rag_harness.errors import DataError
-from rag_harness.files.log import LOG_NAME, close_log, log, open_log
+from rag_harness.files.log import close_log, log, open_log
 from rag_harness.judges.calibration.sample import write_sheet
 from rag_harness.page.content import (
     Block,
@@ -300,14 +300,14 @@ def test_lines_of_work_in_a_run(tmp_path: Path) -> None:
 
 
 def test_the_log_of_a_run(tmp_path: Path) -> None:
-    open_log(tmp_path)
+    open_log(tmp_path, "mine")
     for text in CORPUS:
         try:
             raise ValueError(text)
         except ValueError as error:
             log.error("%s: failed", text, exc_info=error)
     close_log()
-    said = (tmp_path / LOG_NAME).read_text(encoding="utf-8")
+    said = (tmp_path / "mine.log").read_text(encoding="utf-8")
     assert on_terminal(said) == []
     assert sum(not line.startswith("    ") for line in said.splitlines()) == len(CORPUS)
 

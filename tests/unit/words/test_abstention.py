@@ -27,6 +27,15 @@ def test_it_declines(answer: str) -> None:
     assert declines(answer)
 
 
+def test_the_phrases_of_a_suite_decline_besides() -> None:
+    own = ("OUT_OF_SCOPE", "That's above my pay grade, friend")
+    for answer in ("out_of_scope", "That’s above my pay grade, friend. Ask the shop.", "I don't know."):
+        assert declines(answer, own)
+    assert not declines("OUT_OF_SCOPE")
+    assert not declines("OUT_OF_SCOPE_2 is the code of error 7.", own)
+    assert not declines("That's above my pay grade, friend, but it costs 5 euros.", own)
+
+
 @pytest.mark.parametrize(
     "answer",
     [

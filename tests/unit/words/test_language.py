@@ -24,11 +24,13 @@ GERMAN = "Die Rückerstattung dauert 5 Tage und wird auf die Karte gebucht, mit 
         ("Возврат занимает пять дней.", "ru"),
         ("返金には5日かかります。", "ja"),
         ("退款需要五天时间到账。", "zh"),
+        ("Tiền sẽ được hoàn lại trong năm ngày.", "vi"),
+        ("ค่าจัดส่งจะคืนภายในห้าวัน", "th"),
         ("Τα χρήματα επιστρέφονται σε πέντε ημέρες.", "el"),
         (f"`the` is set in the code of:\n```\nif the and of is in to: return for it\n```\n{GERMAN}", "de"),
     ],
 )
-def test_another_language_is_told_by_its_small_words_or_its_letters(text: str, language: str) -> None:
+def test_another_language_is_told_by_its_words(text: str, language: str) -> None:
     assert foreign(text) == language
 
 
@@ -39,7 +41,10 @@ def test_another_language_is_told_by_its_small_words_or_its_letters(text: str, l
         "5 Tage.",
         "Refunds take 5 days.",
         "El Camino de Santiago is a route of the north.",
-        "Carne asada con arroz y frijoles",
+        "Crème brûlée, tarte tatin",
+        "import os\nos.path.join(la, le, de)",
+        "SELECT * FROM la WHERE de = 1",
+        "~~~\nle = la.de(des, du)\n~~~",
         "Die Hard is on at nine, and so is The Man.",
         "She said « il est trop tard » before they left, and nobody in the room knew what that was to mean.",
         "| De | En | La |\n|---|---|---|\n| 1 | 2 | 3 |\n| 4 | 5 | 6 |",

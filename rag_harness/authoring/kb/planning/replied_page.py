@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from pydantic import ValidationError
 
 from rag_harness.authoring.kb.page import squeeze
@@ -13,10 +11,11 @@ from rag_harness.authoring.kb.planning.plan_checks import content_faults
 from rag_harness.authoring.kb.planning.replied import SHAPE, ReplyPart, page_id, read_as
 from rag_harness.authoring.kb.planning.told_to_plan import LEAST_FACTS, MOST_FACTS, PageTask
 from rag_harness.models.until_right import Fault
+from rag_harness.words.comparison import compared_words
 
+_LETTERS_OF_TOPIC = 5
 _NAMED = 5
 """How many faults of a page the model is told at once."""
-_WORD = re.compile(r"\w{5,}")
 
 
 class _Fact(ReplyPart):
@@ -66,7 +65,7 @@ def _drafted(task: PageTask, read: _Page) -> Draft:
     )
     tables = (PlannedTable.model_validate(read.table.model_dump()),) if read.table and task.kind != "logical" else ()
     steps = tuple(map(squeeze, read.steps)) if task.kind != "tabular" else ()
-    about = (*_WORD.findall(task.title.casefold()), task.category)
+    about = (*(word for word in compared_words(task.title) if len(word) >= _LETTERS_OF_TOPIC), task.category)
     older = _older(facts, read.older) if task.versions else None
     return Draft(own, task.title, task.category, task.kind, about, facts, tables, steps, older)
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from rag_harness.authoring.kb.page import Page, squeeze
 from rag_harness.authoring.kb.validation.material import Material
 from rag_harness.authoring.kb.validation.report import CheckResult
-from rag_harness.words.sentences.rough import rough_sentences
+from rag_harness.words.sentences import sentence_texts
 
 
 def check_quote(check: CheckResult, material: Material, where: str, filename: str, quote: str) -> None:
@@ -24,5 +24,5 @@ def check_quote(check: CheckResult, material: Material, where: str, filename: st
 
 
 def _nearest(page: Page, quote: str) -> str:
-    close = get_close_matches(quote, rough_sentences(page.text), n=1)
+    close = get_close_matches(quote, sentence_texts(page.text), n=1)
     return f" The nearest there is {close[0].strip()!r}." if close else ""

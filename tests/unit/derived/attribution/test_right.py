@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.derived.attribution.right import needed_quotes, rightness
-from rag_harness.measures.refusing import figures_of, refuses
 from rag_harness.types import Case, Evidence, Query
+from rag_harness.words.figures import figures_of
 
 TRUTH = "The fee is €9.90 and is refunded within 45 days."
 
@@ -73,11 +73,9 @@ def test_an_answer_in_another_language_is_not_compared_by_english_stems() -> Non
         ("The pages say that the fee is not refunded.", False),
         ("The documents do not mention the fee. The price is €9.", False),
         ("", False),
-        ("I cannot find it. " * 100, False),
     ],
 )
 def test_a_refusal_in_other_words(answer: str, refused: bool) -> None:
-    assert refuses(answer) is refused
     assert rightness(asked(answerable=False), answer, False).right is refused
 
 

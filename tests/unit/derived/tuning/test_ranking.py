@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.tuning.contenders import Contender
+from rag_harness.derived.tuning.contenders import Contender, field_of
 from rag_harness.derived.tuning.ranking import ranking_of
+from rag_harness.derived.tuning.space_file import read_space
 from rag_harness.pipelines import experiment_of
+from rag_harness.settings import Settings
 from rag_harness.settings.configuration_spec import ConfigurationSpec
 from tests.unit.derived.tuning.shop import write_shop
 from tests.unit.pipelines.mock_parts import parts_of
@@ -50,3 +52,15 @@ def test_contenders_that_differ_after_the_ranking_share_it() -> None:
 
     assert ranking(top_k=5, temperature=1.0, prompt="e2", chat_model="m", max_output_tokens=9) == ranking()
     assert ranking(retriever="bm25") != ranking() != ranking(chunk_size=5)
+
+
+@pytest.mark.parametrize(
+    ("space", "by_words"),
+    [('retriever = "bm25"\nrerank = false', True), ('retriever = ["bm25", "dense"]\nrerank = false', False),
+     ('retriever = "bm25"', False)],
+)  # fmt: skip
+def test_a_race_by_words_alone_has_a_today_without_vectors(tmp_path: Path, space: str, by_words: bool) -> None:
+    file = tmp_path / "space.toml"
+    file.write_text(f'objective = "recall@5"\n[parameters]\n{space}\nchunk_size = [256, 384]\n', encoding="utf-8")
+    today = field_of(read_space(file), Settings()).today
+    assert (today.values["retriever"] == "bm25" and not today.values["rerank"]) is by_words

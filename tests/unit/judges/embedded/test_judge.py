@@ -248,7 +248,6 @@ def test_an_answer_without_a_word_claims_nothing(parts: Parts, answer: str) -> N
         "<div onclick=\"x('y')\">Refunds</div><!-- 5 -->",
         "```python\nfor day in range(5):\n    refund(day)\n```",
         "| a | b |\n|---|---|\n| 1 | 2 |",
-        "退款需要五天。",
         "half a character \ud800 here",
         "a" * 5000,
         "null\x00byte",
@@ -258,6 +257,15 @@ def test_odd_answers_have_a_verdict_in_bounds(parts: Parts, answer: str) -> None
     found = supported(parts, replace(MATERIAL, answer=answer))
     assert found.each
     assert all(verdict.value is not None and 0 <= verdict.value <= 1 for verdict in found.each)
+
+
+def test_accents_and_ligatures_of_two_kinds_are_read_alike_and_shown_as_written(parts: Parts) -> None:
+    plain, odd = "Le café is officially first-class.", "Le cafe\u0301 is o\ufb03cially \u200bfirst-class."
+    sources = ("The café in the lobby is officially first-class.",)
+    (before,) = supported(parts, replace(MATERIAL, answer=plain, contexts=sources)).each
+    (found,) = supported(parts, replace(MATERIAL, answer=odd, contexts=(sources[0].replace("é", "e\u0301"),))).each
+    assert found.value == before.value
+    assert (found.claim.text, found.claim.start, found.claim.end) == (odd, 0, len(odd))
 
 
 def test_a_json_context_is_read_as_sentences(parts: Parts) -> None:
