@@ -41,7 +41,7 @@ from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query
 from rag_harness.words.abstention import declines
-from rag_harness.words.figures import figures_of
+from rag_harness.words.written_numbers import figures_of
 
 ROOT = Path(__file__).parents[1]
 SUITES = {"study": ("", {}), "textbook": ("textbook", {}), "bicycles": ("", {"kb_dir": "examples/kb"})}

@@ -42,7 +42,7 @@ from rag_harness.stats.estimate import estimate
 from rag_harness.stats.inputs import Floats
 from rag_harness.stats.selective import risk_coverage
 from rag_harness.types import Chunk, Hit
-from rag_harness.words.sentences import sentence_texts
+from rag_harness.words.sentence_ends import sentence_texts
 from rag_harness.words.terms import terms
 from reliability import pairs, said, sufficient
 

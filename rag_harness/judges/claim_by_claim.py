@@ -32,7 +32,7 @@ from rag_harness.measures.judged import (
     Verdicts,
 )
 from rag_harness.measures.judged.cited_claims import SUPPORTS_FROM
-from rag_harness.words.sentences import sentence_spans
+from rag_harness.words.sentence_ends import sentence_spans
 
 
 class ClaimByClaim(CitationsOff):

@@ -18,7 +18,7 @@ from rag_harness.measures.judged import (
 from rag_harness.protocols import JudgeParts
 from rag_harness.registry.revisions import REVISIONS
 from rag_harness.words.comparison import compared_words
-from rag_harness.words.sentences import sentence_spans
+from rag_harness.words.sentence_ends import sentence_spans
 
 _ENOUGH = 0.5
 

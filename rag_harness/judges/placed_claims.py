@@ -13,7 +13,7 @@ from dataclasses import replace
 from rag_harness.judges.citations import Unmarked
 from rag_harness.measures.judged import Claim
 from rag_harness.words.comparison import compared_words
-from rag_harness.words.sentences import sentence_spans
+from rag_harness.words.sentence_ends import sentence_spans
 
 
 def placed_claims(plain: Unmarked, claims: Sequence[Claim]) -> list[Claim]:

@@ -23,7 +23,7 @@ from rag_harness.measures.judged.turn_criteria import (
 from rag_harness.measures.judged.turn_material import said_before
 from rag_harness.words.contradictions import against
 from rag_harness.words.language import not_judged
-from rag_harness.words.sentences import Span, sentence_spans
+from rag_harness.words.sentence_ends import Span, sentence_spans
 from rag_harness.words.terms import figures, terms
 
 _OFFER = re.compile(

@@ -35,7 +35,7 @@ REVISIONS: Mapping[str, str] = {
     "judges/embedded": "2",
     "judges/encoder": "a3a7523e616130d5",
     "judges/fused": "37fef35b66e3fd1b",
-    "judges/mock": "2",
+    "judges/mock": "mock0002",
     "judges/ragas": "6fee7f5957c0bf84",
     "judges/turns": "2",
     "reliability/signals": "a135267ea84a8c52",

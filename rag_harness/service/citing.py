@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from rag_harness.service.claim_passages import ClaimPassages, chunk_span
 from rag_harness.service.claims import CitationMark, marks_of
 from rag_harness.types import Chunk, Document, Hit
-from rag_harness.words.sentences import Span, stripped
+from rag_harness.words.sentence_ends import Span, stripped
 from rag_harness.words.terms import terms
 
 _ENOUGH = 0.5

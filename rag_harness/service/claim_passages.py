@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from rag_harness.service.document_sentences import document_sentences
 from rag_harness.types import UNMARKED, Chunk, Document
 from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences import Span
+from rag_harness.words.sentence_ends import Span
 from rag_harness.words.terms import terms
 
 _MOST = 3

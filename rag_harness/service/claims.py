@@ -12,7 +12,7 @@ from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.cited import cited_sources
 from rag_harness.words.language import foreign
 from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences import Span, stripped
+from rag_harness.words.sentence_ends import Span, stripped
 
 _BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")
 _OPENERS = ",;:.)-*•+>"

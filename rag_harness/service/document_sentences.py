@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences import Span, sentence_spans
+from rag_harness.words.sentence_ends import Span, sentence_spans
 
 _LINE = re.compile(r"[^\n]*\n?")
 _ALONE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\||```|~~~|[-*_]{3,}[ \t]*$)")

@@ -99,7 +99,8 @@ def known_parameters(experiment: str) -> list[str]:
     if not experiment:
         return sorted(_ALONE)
     # A profile is many options, which are looked up before there are configurations.
-    affecting = [each.name for each in fields(Settings) if each.metadata["affects"] in _OF_EXPERIMENTS]
+    about = {each.name: each.metadata for each in fields(Settings)}
+    affecting = [name for name, each in about.items() if each["affects"] in _OF_EXPERIMENTS and "derived" not in each]
     return sorted(name for name in affecting if name != "profile")
 
 

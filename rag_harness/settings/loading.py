@@ -13,9 +13,9 @@ from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.data import DataSpec, named_data
 from rag_harness.settings.durations import seconds_in
 from rag_harness.settings.own import OwnOption, own_options
+from rag_harness.settings.own_refusals import own_refusals
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import Profile, profiles, pyproject_table
-from rag_harness.settings.refusals import own_refusals
 from rag_harness.settings.reliability_numbers import reliability_numbers
 from rag_harness.settings.table import Settings, env_name
 

@@ -100,7 +100,7 @@ def test_nothing_failed_is_said(study: Suite) -> None:
         "async def complete(self, messages, response_format=None):\n"
         "    from dataclasses import replace\n"
         "    said = await real(self, messages, response_format)\n"
-        "    return replace(said, text=said.text.replace('Placeholder', \"I don't know. Placeholder\"))\n"
+        "    return replace(said, text=said.text.replace('Placeholder answer of the mock profile', \"I don't know\"))\n"
         "mock.MockChat.complete = complete\n"
     )
     study.run("--rag-attribute").stdout.fnmatch_lines(["no failed trial: nothing to explain"])

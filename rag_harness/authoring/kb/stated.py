@@ -10,7 +10,7 @@ from itertools import zip_longest
 from rag_harness.authoring.kb.page import Page, fold
 from rag_harness.authoring.kb.page_markdown import visible_text
 from rag_harness.authoring.kb.plan import PlannedFact, PlannedTable, PlanPage
-from rag_harness.words.sentences import sentence_texts
+from rag_harness.words.sentence_ends import sentence_texts
 
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SHOWN = 5

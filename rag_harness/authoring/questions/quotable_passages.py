@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rag_harness.retrieval.chunking.heading_sections import HeadingSection, MarkdownBlock, read_sections
 from rag_harness.types import Document
-from rag_harness.words.sentences import sentence_spans
+from rag_harness.words.sentence_ends import sentence_spans
 
 LONGEST_PASSAGE = 500
 """The most characters of a passage that is searched for facts. A longer one is no sentence."""

@@ -17,7 +17,7 @@ from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import Case, Expectation
-from rag_harness.words.figures import figures_of
+from rag_harness.words.written_numbers import figures_of
 
 CITING = frozenset(("cites", "cites_any", "cites_all", "cites_only"))
 PROMPT = frozenset(("retrieves", "context_contains"))

@@ -18,9 +18,9 @@ from itertools import combinations
 from rag_harness.derived.attribution.right import plain_terms, rightness, share_within
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
-from rag_harness.words.figures import figures_of
-from rag_harness.words.sentences import sentence_texts
+from rag_harness.words.sentence_ends import sentence_texts
 from rag_harness.words.terms import STOPWORDS, stem
+from rag_harness.words.written_numbers import figures_of
 
 _MONTHS_AND_DAYS = """
     january february march april may june july august september october november december

@@ -31,7 +31,7 @@ from rag_harness.derived.attribution.remedies import REMEDIES
 from rag_harness.derived.attribution.right import Rightness, plain_terms, share_within
 from rag_harness.derived.attribution.turns import GOLD_HISTORY, STANDALONE
 from rag_harness.derived.attribution.unfinished import CutOff
-from rag_harness.words.figures import figures_of
+from rag_harness.words.written_numbers import figures_of
 
 _WORST_FIRST = (
     "not in the index",

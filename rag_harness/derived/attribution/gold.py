@@ -15,7 +15,7 @@ from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Case, Chunk
-from rag_harness.words.figures import figures_of
+from rag_harness.words.written_numbers import figures_of
 
 QuotePlace = Literal[
     "in context",

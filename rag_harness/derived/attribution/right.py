@@ -16,9 +16,9 @@ from rag_harness.measures.judged.nuggets import vital
 from rag_harness.types import Case
 from rag_harness.words.abstention import declines
 from rag_harness.words.citation_marks import CITATION
-from rag_harness.words.figures import NUMBER_WORDS, figures_of
 from rag_harness.words.language import foreign
 from rag_harness.words.terms import terms
+from rag_harness.words.written_numbers import NUMBER_WORDS, figures_of
 
 LEAST_FIGURES, LEAST_WORDS = 2 / 3, 0.5
 """Least shares of the figures and of the content words of a text that an answer must have."""

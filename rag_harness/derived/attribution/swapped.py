@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rag_harness.derived.attribution.right import Rightness, carries, plain_terms
 from rag_harness.types import Case
-from rag_harness.words.figures import figures_of
+from rag_harness.words.written_numbers import figures_of
 
 _LEAST_TERMS = 3
 """Least number of words and figures that distinguish a ground truth from others."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from rag_harness.results.row import ExperimentResult
 from rag_harness.words.citation_marks import CITATION
-from rag_harness.words.sentences import sentence_texts
+from rag_harness.words.sentence_ends import sentence_texts
 
 _LIMITED = frozenset(("length", "max_tokens", "max_output_tokens", "token_limit", "incomplete"))
 """Words by which servers report an answer that reached its limit: OpenAI, Anthropic, Gemini, OpenAI's Responses."""

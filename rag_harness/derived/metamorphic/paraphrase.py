@@ -11,7 +11,7 @@ from rag_harness.engine.jobs import Engine
 from rag_harness.errors import RagHarnessError
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Message
-from rag_harness.words.figures import figures_of
+from rag_harness.words.written_numbers import figures_of
 from rag_harness.work.once import Once
 
 PROMPT = (

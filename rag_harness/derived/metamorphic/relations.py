@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rag_harness.derived.attribution import right
 from rag_harness.results.row import ExperimentResult
-from rag_harness.words.figures import figures_of
+from rag_harness.words.written_numbers import figures_of
 
 WORDS = 0.3
 """Least F1 of the content words of two answers without figures that count as the same."""

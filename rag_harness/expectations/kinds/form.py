@@ -13,7 +13,7 @@ from rag_harness.expectations.kinds.pattern import matches, pattern_problem
 from rag_harness.registry import missing_package
 from rag_harness.types import Expectation
 from rag_harness.words.language import KNOWN, told
-from rag_harness.words.sentences import sentence_texts
+from rag_harness.words.sentence_ends import sentence_texts
 
 _LINK = re.compile(r"https?://[^\s<>\")\]]{1,2000}", re.IGNORECASE)
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.words.sentences import Span, sentence_spans
+from rag_harness.words.sentence_ends import Span, sentence_spans
 from rag_harness.words.terms import STOPWORDS, stem
 
 Ints = npt.NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from rag_harness.words.sentences import Span, sentence_spans
+from rag_harness.words.sentence_ends import Span, sentence_spans
 
 Count = Callable[[Sequence[str]], list[int]]
 """Counts tokens or words of each text."""

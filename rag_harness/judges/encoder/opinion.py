@@ -22,7 +22,7 @@ from rag_harness.measures.judged import (
 )
 from rag_harness.words.comparison import quotable
 from rag_harness.words.language import not_judged
-from rag_harness.words.sentences import sentence_spans
+from rag_harness.words.sentence_ends import sentence_spans
 
 MOST_CLAIMS = 200
 """Most sentences of a text that are judged."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences import sentence_texts
+from rag_harness.words.sentence_ends import sentence_texts
 from rag_harness.words.terms import answer_kind, kind_words, term, terms, tokens
 
 MAX_TERMS = 48  # a longer "question" is a pasted text

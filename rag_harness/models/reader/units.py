@@ -11,7 +11,7 @@ from itertools import islice
 from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.words.citation_marks import says_unknown
 from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences import sentence_texts
+from rag_harness.words.sentence_ends import sentence_texts
 
 MAX_UNITS = 3_000
 LONGEST = 600

@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rag_harness.models.simulated.drawing import one_of
 from rag_harness.models.simulated.known_questions import Sources
-from rag_harness.words.comparison import compared_words
-from rag_harness.words.languages import ENGLISH
-from rag_harness.words.sentences import sentence_texts
 
 _NUMBER = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:,\d{3})+|\d+)(?![\w:/-]|[.,:]\d)")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}(?: [A-Z][a-z]+)*")
@@ -18,7 +15,8 @@ _TURNED = {"Yes": "No", "No": "Yes"}
 _NOT = re.compile(r"\b(is|are|can|may|must|will|does|do|has|have) not\b|\b(can)not\b|\b(can)['’]t\b")
 _VERB = re.compile(r"\b(is|are|can|may|must|will|has|have)\b")
 _MARKS = re.compile(r"[*_`>#|]|^\s*(?:[-+]|\d{1,3}[.)])\s+")
-_FEWEST_LETTERS = 4
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_WORD = re.compile(r"\w{4,}")
 _SHORTEST, _LONGEST = 20, 300
 
 
@@ -82,9 +80,9 @@ def _sentences(text: str) -> list[str]:
     """Return the sentences of the running text. Headings, tables and questions are left out."""
     lines = (line.strip() for line in text.splitlines())
     prose = (_MARKS.sub("", line).strip() for line in lines if not line.startswith(("#", "|")))
-    found = (" ".join(sentence.split()) for line in prose for sentence in sentence_texts(line, ENGLISH))
+    found = (" ".join(sentence.split()) for line in prose for sentence in _SENTENCE_END.split(line))
     return [each for each in found if _SHORTEST <= len(each) <= _LONGEST and each[-1] in ".!"]
 
 
 def _words(text: str) -> set[str]:
-    return {word for word in compared_words(text) if len(word) >= _FEWEST_LETTERS}
+    return set(_WORD.findall(text.casefold()))

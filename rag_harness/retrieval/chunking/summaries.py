@@ -15,7 +15,7 @@ from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.headings import chunk_document as cut_by_headings
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
 from rag_harness.types import Chunk, Document
-from rag_harness.words.sentences import sentence_spans
+from rag_harness.words.sentence_ends import sentence_spans
 
 SENTENCES = 3
 """Number of prose sentences in a summary."""

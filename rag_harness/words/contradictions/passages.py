@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rag_harness.words.contradictions.vocabulary import term, tokens
-from rag_harness.words.sentences import Span, sentence_spans
+from rag_harness.words.sentence_ends import Span, sentence_spans
 
 SpanGroup = tuple[str, list[Span]]
 

@@ -20,7 +20,7 @@ from rag_harness.words.contradictions.figure import Figure
 from rag_harness.words.contradictions.passages import Passage, passages, without_markup
 from rag_harness.words.contradictions.stated_figures import figures_of
 from rag_harness.words.contradictions.vocabulary import OPENERS, UNITS, Token, light, term, tokens
-from rag_harness.words.sentences import Span
+from rag_harness.words.sentence_ends import Span
 
 MOST_TOKENS_READ = 80
 """Most tokens of a statement. The rest of a longer sentence is the next statement."""

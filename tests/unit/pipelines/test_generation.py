@@ -154,7 +154,7 @@ def test_missing_reasoning_steps(more: dict[str, Any]) -> None:
 )
 def test_declines(text: str, expected: bool) -> None:
     assert declines(text) is expected
-    assert read_answer(said(text), 0, reasoning=False).abstained is expected
+    assert read_answer(said(text), 0, reasoning=False).abstained is (expected or None)
 
 
 def test_schema_puts_the_steps_first() -> None:
@@ -236,7 +236,7 @@ def test_pipelines_from_end_to_end(kb: Path, chat: str, experiment: str, retriev
     assert times["generate"] >= 0
     if chat == "embedded/extractive":
         assert ("45 days" in output.answer.text) == (experiment != "e1")
-        assert output.answer.abstained == (experiment == "e1")
+        assert output.answer.abstained is (True if experiment == "e1" else None)
 
 
 def test_prompts_of_the_settings_are_used(kb: Path) -> None:

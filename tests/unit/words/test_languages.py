@@ -7,7 +7,7 @@ import pytest
 from rag_harness.words.abstention import declines
 from rag_harness.words.language import asked_language, shares, spoken, told, unruled
 from rag_harness.words.languages import LANGUAGES, has_rules
-from rag_harness.words.sentences import sentence_texts
+from rag_harness.words.sentence_ends import sentence_texts
 from rag_harness.words.terms import answer_kind, terms
 
 PROSE = {

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from rag_harness.authoring.kb.page import Page, squeeze
 from rag_harness.authoring.kb.validation.material import Material
 from rag_harness.authoring.kb.validation.report import CheckResult
-from rag_harness.words.sentences import sentence_texts
+from rag_harness.words.sentence_ends import sentence_texts
 
 
 def check_quote(check: CheckResult, material: Material, where: str, filename: str, quote: str) -> None:

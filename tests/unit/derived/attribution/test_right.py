@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.derived.attribution.right import needed_quotes, rightness
 from rag_harness.types import Case, Evidence, Query
-from rag_harness.words.figures import figures_of
+from rag_harness.words.written_numbers import figures_of
 
 TRUTH = "The fee is €9.90 and is refunded within 45 days."
 

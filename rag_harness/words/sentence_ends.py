@@ -104,7 +104,8 @@ def _goes_on(text: str, first: int, mark: re.Match[str], end: int, language: str
 def _is_short(before: str, following: str) -> bool:
     """Return whether a dot behind English words belongs to an abbreviation, and ends no sentence."""
     if _NUMBERED.search(before):
-        return following[:1].isdigit()
+        # A bare "No." states nothing: it belongs to the sentence behind it.
+        return following[:1].isdigit() or (before.strip().casefold() == "no" and bool(following))
     is_unit = _UNIT.search(before)
     if _ABBREVIATION.search(before) and not is_unit:
         return bool(following)

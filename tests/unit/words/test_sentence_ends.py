@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.service.document_sentences import document_sentences
-from rag_harness.words.sentences import sentence_spans, sentence_texts
+from rag_harness.words.sentence_ends import sentence_spans, sentence_texts
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,8 @@ def test_what_is_one_sentence_stays_whole(whole: str) -> None:
     "pieces",
     [
         ["Shops open at ten.", "They close at six."],
-        ["Is it free?", "No.", "Shipping costs €5."],
+        ["Is it free?", "No. Shipping costs €5."],
+        ["There is no no.", "The rest is yes."],
         ["We ship until 5 p.m.", "The rest goes out on Monday."],
         ["It waits 45 ms.", "The network needs 48 V.", "Simplified: switching is left out."],
         ["*Model-free.*", "A method learns a policy."],
