@@ -25,6 +25,11 @@ notebook show a PrerequisiteError and a CriticalError without a traceback.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rag_harness.types import Completion
+
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -66,11 +71,12 @@ class ChunkTooLongError(RagHarnessError):
 
 
 class ModelOutputError(RagHarnessError):
-    """A model's answer cannot be parsed; ``raw`` is the answer."""
+    """A model's answer cannot be parsed; ``raw`` is the answer. ``said`` is the completion that cost its tokens."""
 
     def __init__(self, message: str, raw: str = "") -> None:
         super().__init__(message)
         self.raw: str = raw
+        self.said: Completion | None = None
 
 
 class EmptyAnswerError(ModelOutputError):

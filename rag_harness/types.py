@@ -394,17 +394,28 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or more calls, as the model's server counted them."""
+    """Tokens of one or more calls, as the model's server counted them.
+
+    ``cached_tokens`` are those of the prompt that it had read before, ``reasoning_tokens`` those of the completion that
+    it thought. ``usd`` is what the provider says that they cost; None where it does not say, or not of each call.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     calls: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    usd: float | None = None
 
     def __add__(self, other: Usage) -> Usage:
+        stated = [each.usd for each in (self, other) if each.calls]
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.calls + other.calls,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            None if None in stated or not stated else sum(filter(None, stated)),
         )
 
 
@@ -417,6 +428,8 @@ class Completion:
     server's word (``stop``, ``length``); empty where the server does not say. ``first_token`` has the natural logarithm
     of the probability of each token that the reply could have begun with, where that was asked for and stated.
     ``tool_calls`` are the calls that the model asks for, where tools were offered; its text may then be empty.
+    ``reasoning`` is what the model thought, where its server tells it. ``asked_without`` are the parameters that the
+    request was sent without, because the model does not take them.
     """
 
     text: str
@@ -431,6 +444,8 @@ class Completion:
     finish_reason: str = ""
     first_token: Mapping[str, float] = field(default_factory=dict)
     tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
+    asked_without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,7 +453,8 @@ class Answer:
     """The parsed answer of a model.
 
     ``citations`` are the cited source numbers, from 1, that exist in the context; ``invalid_citations`` do not exist.
-    ``abstained`` says whether the answer declines; None leaves it to its words.
+    ``abstained`` says whether the answer declines; None leaves it to its words. ``reasoning`` is what the model thought
+    before it: it is kept and shown, and belongs to no figure.
     """
 
     text: str
@@ -447,6 +463,7 @@ class Answer:
     invalid_citations: tuple[int, ...] = ()
     abstained: bool | None = None
     raw: str = ""
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,8 +482,8 @@ class Call:
 
     ``messages`` are the prompt as it was sent. They are stored beside the rows, and the rows refer to them. A call of
     role ``service`` asks a whole pipeline. ``usd`` is the price as a service or a trace states it; None where it is not
-    stated. ``version`` is the service's, empty where it has none. ``recorded_at`` and ``finish_reason``
-    are those of the completion.
+    stated. ``version`` is the service's, empty where it has none. ``recorded_at``, ``finish_reason``,
+    ``asked_without`` and ``reasoning`` are those of the completion.
     """
 
     role: str
@@ -482,6 +499,8 @@ class Call:
     recorded_at: str = ""
     version: str = ""
     finish_reason: str = ""
+    asked_without: tuple[str, ...] = ()
+    reasoning: str = ""
 
 
 StepKind: TypeAlias = Literal["", "retrieve", "rerank", "generate", "tool", "decide"]

@@ -23,7 +23,7 @@ from rag_harness.errors import (
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.models.retrying import RetriesNoted, trial_retries
-from rag_harness.pipelines.calling import as_output, called, with_page_names
+from rag_harness.pipelines.calling import as_output, called, with_page_names, without_reasoning
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Pipeline
 from rag_harness.registry.own_parts import stated_fingerprint
@@ -96,7 +96,7 @@ async def run_trial(
     failure: Failure | None = None
     raised: Exception | None = None
     try:
-        output = await _in_time(_answer(pipeline, trial.case.query), settings.deadline)
+        output = without_reasoning(await _in_time(_answer(pipeline, trial.case.query), settings.deadline))
         output = output if find_page is None else with_page_names(output, find_page)
         refuse_long(output.answer.text, settings.max_answer, type(pipeline).__name__)
         raised = _nothing_said(output)

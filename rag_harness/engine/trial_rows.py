@@ -87,6 +87,7 @@ def make_row(
         invalid_citations=answer.invalid_citations,
         abstained=declined(answer, settings.refusals),
         reasoning_steps=answer.reasoning_steps,
+        reasoning=_reasoning(output),
         ground_truth=case.ground_truth,
         context_reference=case.context_reference,
         metadata=dict(case.metadata),
@@ -129,6 +130,12 @@ def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> di
         "recorded_at": min(filter(None, (output.recorded_at, _recorded_at(calls))), default=""),
         "version": next((call.version for call in calls if call.version), ""),
     }
+
+
+def _reasoning(output: PipelineOutput) -> str:
+    """Return what the model of the answer thought, as its server or its pipeline tells it."""
+    thought = [call.reasoning for call in output.calls if call.role in _ANSWERING]
+    return "\n\n".join(filter(None, [*thought, output.answer.reasoning]))
 
 
 def _recorded_at(calls: Sequence[Call]) -> str:
@@ -175,15 +182,23 @@ def _cost(calls: Sequence[Call], settings: Settings) -> float | None:
 
 def _cost_of(model: str, usage: Usage, settings: Settings) -> float | None:
     """Return USD by the price of the model that answered, or else of the model that was asked for."""
+    if usage.usd is not None:
+        return usage.usd
     prices = prices_of(settings)
     known = next((name for name in (model, model_name("chat", settings.chat_model)) if prices.price(name)), None)
     if known is None or not usage.calls or not (usage.prompt_tokens or prices.is_free(known)):
         return None
-    return prices.cost(known, usage.prompt_tokens, usage.completion_tokens)
+    return prices.cost(known, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
 
 
 def _tokens(usage: Usage) -> TokenUsage:
-    return TokenUsage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, calls=usage.calls)
+    return TokenUsage(
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        calls=usage.calls,
+        cached_tokens=usage.cached_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+    )
 
 
 def _stage(stage: Stage, keep_prompt: KeepPrompt) -> RowStage:
@@ -219,6 +234,7 @@ def _call(call: Call, keep_prompt: KeepPrompt) -> RowCall:
         recorded=call.recorded,
         recorded_at=call.recorded_at,
         finish_reason=call.finish_reason,
+        asked_without=call.asked_without,
         prompt=keep_prompt(call.messages),
     )
 

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from rag_harness.errors import ModelOutputError
 from rag_harness.judges.parts_around import PartsAround
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Completion, Message, Usage
@@ -66,8 +67,16 @@ class _CountedChat:
     async def complete(
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
     ) -> Completion:
-        completion = await self._inner.complete(messages, response_format)
-        spent = _counting.get()
-        if spent is not None:
-            spent.add(completion)
+        try:
+            completion = await self._inner.complete(messages, response_format)
+        except ModelOutputError as error:
+            _count(error.said)
+            raise
+        _count(completion)
         return completion
+
+
+def _count(completion: Completion | None) -> None:
+    spent = _counting.get()
+    if spent is not None and completion is not None:
+        spent.add(completion)

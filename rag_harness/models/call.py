@@ -54,7 +54,7 @@ def upper_bound(content: bytes, asked: Mapping[str, Any]) -> Usage:
     It counts 3 bytes of UTF-8 for a token. English has 4 to 5; other scripts about one character of 2 or 3 bytes.
     """
     prompt = len(content) // _BYTES_A_TOKEN + _TOKENS_A_MESSAGE * (1 + len(asked.get("messages", ())))
-    return Usage(prompt, int(asked.get("max_tokens") or 0), calls=1)
+    return Usage(prompt, int(asked.get("max_tokens") or asked.get("max_completion_tokens") or 0), calls=1)
 
 
 def tokens(usage: Usage) -> float:

@@ -58,7 +58,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
     def _cost(self, model: str, usage: Usage) -> float:
         if self._money is None:
             return 0.0
-        return self._money.prices.cost(model, usage.prompt_tokens, usage.completion_tokens) or 0.0
+        if usage.usd is not None:
+            return usage.usd
+        return self._money.prices.cost(model, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) or 0.0
 
     async def _admit(self, call: Call) -> None:
         if self._money is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from rag_harness.models.reasoning import parted
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import Answer, Hit, PipelineOutput
 from rag_harness.words.abstention import declines
@@ -54,6 +55,18 @@ def declined(answer: Answer, refusals: tuple[str, ...] = ()) -> bool:
         return answer.abstained
     # A row refuses what is no text, and says so.
     return isinstance(answer.text, str) and declines(answer.text, refusals)
+
+
+def without_reasoning(output: PipelineOutput) -> PipelineOutput:
+    """Return an output whose answer is what stands behind the marks of reasoning; what stands between them is kept."""
+    answer = output.answer
+    if not isinstance(answer.text, str):
+        return output  # a row refuses what is no text
+    thought, text = parted(answer.text)
+    if not thought:
+        return output
+    thoughts = "\n\n".join(filter(None, [answer.reasoning, thought]))
+    return replace(output, answer=replace(answer, text=text, reasoning=thoughts))
 
 
 def with_page_names(output: PipelineOutput, find_page: Callable[[str], str]) -> PipelineOutput:

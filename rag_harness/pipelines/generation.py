@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from rag_harness.errors import EmptyAnswerError, ModelOutputError
 from rag_harness.models.prompts import Prompts
+from rag_harness.models.replies import json_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Answer, Hit, Message, PipelineOutput, Query
@@ -77,9 +77,8 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
     raw = _whole_characters(raw)
     shape = ReasonedAnswer if reasoning else PlainAnswer
     try:
-        read = shape.model_validate(json.loads(_without_fence(raw)))
-    except (ValueError, RecursionError) as error:
-        # pydantic raises ValueError, and json does so for a number of 5,000 digits.
+        read = shape.model_validate(json_of(raw))
+    except ValueError as error:
         raise ModelOutputError(f"The model's answer is not the JSON that was asked for: {raw[:120]!r}", raw) from error
     text = _whole_characters(read.answer)
     if not text.strip():
@@ -105,13 +104,3 @@ def _whole_characters(text: str) -> str:
 
 
 _FENCE, _LANGUAGE = "```", "json"
-
-
-def _without_fence(raw: str) -> str:
-    """Return the text inside a Markdown code fence; a text without a fence stays as it is."""
-    text = raw.strip()
-    if not text.startswith(_FENCE) or not text.endswith(_FENCE) or len(text) < 2 * len(_FENCE):
-        return raw
-    inside = text[len(_FENCE) : -len(_FENCE)]
-    named = inside[: len(_LANGUAGE)].lower() == _LANGUAGE
-    return (inside[len(_LANGUAGE) :] if named else inside).strip()

@@ -11,7 +11,7 @@ from operator import add
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_harness.errors import ModelCallError
+from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.pipelines.watched import watched_call
 from rag_harness.types import Answer, Call, Completion, Decision, Hit, Message, PipelineOutput, Stage, Usage
 from rag_harness.work.local_work import on_local_thread
@@ -117,7 +117,12 @@ class Trace:
         """Ask a model as a part of ``stage``. The call is noted with its messages."""
         watched = watched_call(stage, role, self.context, response_format is not None)
         with self._asking(stage) as calls, watched:
-            said = await chat.complete(messages, response_format)
+            try:
+                said = await chat.complete(messages, response_format)
+            except ModelOutputError as error:
+                if error.said is not None:
+                    calls.append(call_of(role, error.said, messages))  # a reply that cannot be used costs as much
+                raise
             calls.append(call_of(role, said, messages))
         return said
 
@@ -168,6 +173,9 @@ def call_of(role: str, said: Completion, messages: Sequence[Message]) -> Call:
         said.retries,
         said.recorded,
         tuple(messages),
+        usd=said.usage.usd,
         recorded_at=said.recorded_at,
         finish_reason=said.finish_reason,
+        asked_without=said.asked_without,
+        reasoning=said.reasoning,
     )

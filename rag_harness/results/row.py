@@ -67,6 +67,11 @@ class ExperimentResult(FrozenModel):
     reasoning_steps: tuple[StorableText, ...] | None = Field(
         description="null where the experiment asks for no reasoning"
     )
+    reasoning: StorableText = Field(
+        "",
+        description="what the model thought before it answered; no figure looks at it; absent: nothing is told",
+        exclude_if=is_absent,
+    )
     ground_truth: StorableText = Field(description="the right answer; empty where nobody wrote one")
     context_reference: tuple[StorableText, ...] = Field(description="names of the documents that have the answer")
     metadata: Metadata = Field(description="what else the line of queries.jsonl says of the case")

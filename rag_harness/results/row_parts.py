@@ -23,6 +23,11 @@ def is_absent(value: Any) -> bool:
     return value is None or value in ((), "")
 
 
+def is_zero(value: Any) -> bool:
+    """Whether there are none of something that most calls have none of."""
+    return bool(value == 0)
+
+
 class FrozenModel(BaseModel):
     """What never changes once it is read; keys that it does not know are ignored."""
 
@@ -76,6 +81,12 @@ class TokenUsage(FrozenModel):
     prompt_tokens: int = Field(0, description="tokens that were sent")
     completion_tokens: int = Field(0, description="tokens that were generated")
     calls: int = Field(0, description="calls that these are of")
+    cached_tokens: int = Field(
+        0, description="of those sent, the ones that the server had read before; absent: none", exclude_if=is_zero
+    )
+    reasoning_tokens: int = Field(
+        0, description="of those generated, the ones that the model thought; absent: none", exclude_if=is_zero
+    )
 
 
 class RowCall(FrozenModel):
@@ -94,6 +105,11 @@ class RowCall(FrozenModel):
     )
     finish_reason: StorableText = Field(
         "", description="why the model stopped, as its server says; empty where it does not"
+    )
+    asked_without: tuple[StorableText, ...] = Field(
+        (),
+        description="parameters that the model does not take, so it was asked without them; absent: none",
+        exclude_if=is_absent,
     )
     prompt: StorableText = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
 

@@ -22,10 +22,14 @@ _DATED = re.compile(r"-(?:latest|\d{8}|\d{4}-\d\d-\d\d)$")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens of prompt and of completion."""
+    """USD per million tokens of prompt and of completion, and of prompt that the server had read before.
+
+    ``cached`` is the price of ``input`` where no other is known.
+    """
 
     input: float
     output: float
+    cached: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,20 @@ class Prices:
 
     def is_free(self, model: str) -> bool:
         """Return whether ``model`` is known to cost nothing."""
-        return self.price(model) == Price(0.0, 0.0)
+        price = self.price(model)
+        return price is not None and not (price.input or price.output or price.cached)
 
-    def cost(self, model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-        """Return the cost of the tokens in USD, or None where the price of ``model`` is unknown."""
+    def cost(self, model: str, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float | None:
+        """Return the cost of the tokens in USD, or None where the price of ``model`` is unknown.
+
+        ``cached_tokens`` are among those of the prompt.
+        """
         price = self.price(model)
         if price is None:
             return None
-        return (prompt_tokens * price.input + completion_tokens * price.output) / _PER_MILLION
+        cached = min(cached_tokens, prompt_tokens) if price.cached is not None else 0
+        new = (prompt_tokens - cached) * price.input + cached * (price.cached or 0.0)
+        return (new + completion_tokens * price.output) / _PER_MILLION
 
 
 def prices_of(settings: Settings) -> Prices:
@@ -115,9 +125,11 @@ def _check_price(where: str, price: object) -> None:
         raise SettingsError(f"{where} is {price!r}: expected {{ input = …, output = … }}, USD per million tokens.")
     if any(isinstance(each, dict) for each in price.values()):
         raise SettingsError(f'{where} holds tables. A name with a dot needs quotes: [models."gpt-4.1"].')
-    check_table_keys(where, price, ("input", "output"))
-    for key in ("input", "output"):
+    check_table_keys(where, price, ("input", "output", "cached"))
+    for key in ("input", "output", "cached"):
         value = price.get(key)
+        if value is None and key == "cached":
+            continue
         if value is None:
             raise SettingsError(f"{where}: {key} is missing. Give USD per million tokens; 0 is free.")
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value < 0:

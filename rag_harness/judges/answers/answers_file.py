@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, StringConstra
 from rag_harness.errors import DataError
 from rag_harness.measures.judged import Material
 from rag_harness.measures.judged.turn_material import kinds_named, turn_material
+from rag_harness.models.reasoning import parted
 from rag_harness.types import Message
 
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -95,10 +96,11 @@ def read_answers(file: Path, abstains: Callable[[str], bool]) -> Iterator[GivenA
     retrieves = any(context.strip() for read in read_lines for context in read.contexts)
     for _, line in _lines(file):
         read = AnswerLine.model_validate_json(line)
-        abstained = abstains(read.answer) if read.abstained is None else read.abstained
+        answer = parted(read.answer).answer
+        abstained = abstains(answer) if read.abstained is None else read.abstained
         material = Material(
             question=read.question,
-            answer=read.answer,
+            answer=answer,
             contexts=read.contexts,
             ground_truth=read.ground_truth,
             gold_pages=read.gold_pages,

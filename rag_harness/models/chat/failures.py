@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timezone
+from email.utils import parsedate_to_datetime
 from math import isfinite
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import CriticalError
@@ -20,7 +24,7 @@ _HALTING = {"401", "402", "403", "404", "model_not_found", "invalid_api_key", "i
 """A rejected key, no credit, no permission, no such model. No later call can succeed."""
 _NO_SUCH_MODEL = "not a valid model"
 """OpenRouter's message for an unknown model, with status 400."""
-_UNAUTHORISED = 401
+_UNAUTHORISED, _FORBIDDEN = 401, 403
 _FIRST_WAIT = 1.0
 _PASSING = {408, 409, 425, 429}
 """Statuses to retry. 5xx and errors without a status are retried, too."""
@@ -43,6 +47,11 @@ class PassingError(Exception):
         if pause > longest:
             return f"{what}. The server asks to wait {pause:.0f} s, longer than the {longest:.0f} s we wait."
         return f"{what}. Gave up after {retry + 1} tries."
+
+
+def forbidden(error: APIError) -> bool:
+    """Return whether a refusal may be about the key, or about what one question says: moderation answers 403, too."""
+    return getattr(error, "status_code", None) == _FORBIDDEN
 
 
 def may_pass(error: APIError) -> bool:
@@ -70,22 +79,21 @@ def key_refused(url: str, key: KeyOwner) -> str:
     return f"The server of role {key.role} at {url} answers 401: {why}."
 
 
-def refusals() -> tuple[type[Exception], ...]:
-    """Return the SDK's errors for a request that the server does not accept."""
-    from openai import BadRequestError, UnprocessableEntityError
+async def reply_in_json(response: Any) -> Mapping[str, Any] | None:
+    """Return the whole completion of a server that does not stream; None for a stream.
 
-    return BadRequestError, UnprocessableEntityError
-
-
-async def refuse_json(response: Any) -> None:
-    """Raise the error that a server sent with status 200. As a stream, it would only have no events."""
+    Raises:
+        APIError: the server sent an error with status 200. As a stream, it would only have no events.
+    """
     if "json" not in response.headers.get("content-type", ""):
-        return
+        return None
     said = (await response.aread()).decode(errors="replace")
-    try:
-        error = read_json(said)["error"]
-    except (ValueError, LookupError, TypeError):
-        error = {"message": f"a stream was asked for, and the server sent {said[:200]!r}"}
+    error: Any = {"message": f"a stream was asked for, and the server sent {said[:200]!r}"}
+    with suppress(ValueError):
+        found = read_json(said)
+        if isinstance(found, dict) and found.get("choices") and not found.get("error"):
+            return found
+        error = (isinstance(found, dict) and found.get("error")) or error
     body = error if isinstance(error, dict) else {"message": str(error)}
     raise sdk_error(str(body.get("message")), response, body)
 
@@ -98,12 +106,26 @@ def sdk_error(message: str, response: Any, body: Any) -> APIError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait. None without a number; a date is not read."""
+    """Return the seconds that a server asks to wait, told as a number or as a date (RFC 9110); None without either."""
+    said = headers.get("retry-after", "")
     try:
-        seconds = float(headers.get("retry-after", ""))
+        seconds = float(said)
+    except ValueError:
+        try:
+            asked = parsedate_to_datetime(said)
+        except ValueError:
+            return None
+        seconds = (asked if asked.tzinfo else asked.replace(tzinfo=timezone.utc)).timestamp() - time()
+    return max(0.0, seconds) if isfinite(seconds) else None
+
+
+def stated_cost(headers: Mapping[str, str]) -> float | None:
+    """Return the USD of a call as a gateway (LiteLLM) states them in a header; None where none does."""
+    try:
+        usd = float(headers.get("x-litellm-response-cost", ""))
     except ValueError:
         return None
-    return max(0.0, seconds) if isfinite(seconds) else None
+    return usd if isfinite(usd) and usd >= 0 else None
 
 
 def transport_errors() -> tuple[type[Exception], ...]:

@@ -10,26 +10,32 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rag_harness.errors import DeadlineError, ModelCallError, RagHarnessError
+from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.files.log import log
+from rag_harness.files.sources import json_digest
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.answer_length import LONGEST_ANSWER
 from rag_harness.models.call import CALL, Call
+from rag_harness.models.chat.asked_without import FILE_NAME, AskedWithout
 from rag_harness.models.chat.computed import Computed
 from rag_harness.models.chat.connection import NO_KEY, completions_url, connect, playback_of, runs_here
 from rag_harness.models.chat.failures import (
     PassingError,
+    forbidden,
     hopeless,
     may_pass,
-    refusals,
-    refuse_json,
+    reply_in_json,
     sdk_error,
+    stated_cost,
     transport_errors,
 )
-from rag_harness.models.chat.replayed import Replayed
+from rag_harness.models.chat.parameters import MOST_REFUSALS, refused_parameters, shaped
+from rag_harness.models.chat.replayed import Replayed, request_content
 from rag_harness.models.chat.streamed import StreamedCompletion, StreamError
 from rag_harness.models.first_token import MOST_ALTERNATIVES, alternatives
 from rag_harness.models.offered_tools import offered, sent_message
 from rag_harness.models.recording.cassettes import RECORDED_AT, TOTAL, TTFT
+from rag_harness.models.recording.playback import Playback
 from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts, KeyOwner
 from rag_harness.registry import model_name
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
 
     from rag_harness.settings import Settings
 
+_NEUTRAL = "Reply with the word OK."
 _LONGEST_END = 0.1
 """Seconds that a stream may stay open after its last event; as in the SDK."""
 
@@ -80,6 +87,7 @@ class OpenAIChat:
     Attributes:
         key: the role that it answers for, and where this role's key is.
         computed: answers without connecting, where there is no recording; returns None where it cannot.
+        without: what the model is asked without, because it or its server does not take it.
     """
 
     def __init__(
@@ -97,7 +105,8 @@ class OpenAIChat:
         self.model, self.timeout, self.longest = model, timeout, longest
         self._connect, self._sampling, self._wait = connect, sampling or SentParameters(), wait
         self._recorded = recorded
-        self._has_schemas = self._has_alternatives = True
+        self.without: AskedWithout = AskedWithout(model)
+        self._is_welcome: bool | None = None
 
     @cached_property
     def _client(self) -> AsyncOpenAI:
@@ -124,79 +133,130 @@ class OpenAIChat:
     def _replayed(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion | None:
         """Return the recorded answer. A model without structured output was asked again, without the schema; one that
         states no probabilities, without these."""
-        found = self._recorded(self._request(messages, schema))
-        if found is None and schema:
-            return self._recorded(self._request(messages, None))
-        if found is None and alternatives.get():
-            return self._recorded(self._request(messages, None, 0))
-        return found
+        request, without = self._request(messages, schema), self.without.names
+        if found := self._recorded(shaped(request, without)):
+            return replace(found, asked_without=tuple(sorted(without)))
+        # Recordings of a release that did not keep what a model was asked without.
+        for more in ({"response_format"}, {"response_format", "logprobs"}):
+            if more & request.keys() and (found := self._recorded(shaped(request, without | more))):
+                return found
+        return None
 
     async def _called(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
         _ = self._client  # made now, so that no call's time includes the SDK's import
+        lost: list[Usage] = []
         late = f"no whole answer within {self.timeout:g} s. Allow more: --rag-timeout"
         completion, retries, waited_ms = await retried(
-            lambda time: self._once(messages, response_format, time),
+            lambda time: self._once(messages, response_format, time, lost),
             lambda: Deadline(self.timeout, late),
             lambda _, why: ModelCallError(f"{self.model}: {why}"),
             self._wait,
         )
-        return replace(completion, retries=retries, waited_ms=waited_ms)
+        usage = sum(lost, completion.usage)
+        return replace(completion, usage=usage, retries=retries, waited_ms=waited_ms)
 
     async def _once(
-        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None, time: Deadline
+        self,
+        messages: Sequence[Message],
+        response_format: Mapping[str, Any] | None,
+        time: Deadline,
+        lost: list[Usage],
     ) -> Completion:
+        """Ask once, and again where the server refuses parameters; ``lost`` gets the tokens of failed replies."""
         from openai import APIError
 
-        schema = response_format if self._has_schemas else None
-        try:
-            return await time.bound(self._stream(messages, schema))
-        except DeadlineError as error:
-            raise PassingError(error) from error
-        except APIError as error:
-            if isinstance(error.__cause__, RagHarnessError):
-                # A missing or damaged recording: the SDK has wrapped it as a broken connection.
-                raise error.__cause__ from None
-            self._hide_key(error)
-            if halting := hopeless(error, self.model, str(self._client.base_url), self.key):
-                raise halting from error
-            # Some models have no structured output. The prompt asks for the same JSON in words.
-            if schema is not None and isinstance(error, refusals()) and "response_format" in str(error):
-                self._has_schemas = False
-                return await self._once(messages, None, time)
-            # Others state no probabilities. They are asked for the same reply without them.
-            if (
-                self._has_alternatives
-                and alternatives.get()
-                and isinstance(error, refusals())
-                and "logprobs" in str(error)
-            ):
-                self._has_alternatives = False
-                return await self._once(messages, response_format, time)
-            if not may_pass(error):
-                raise ModelCallError(f"{self.model}: the request was refused: {error}") from error
-            raise PassingError(error) from error
-        except transport_errors() as error:
-            raise PassingError(error) from error
+        asked = self._request(messages, response_format)
+        for refusals in range(MOST_REFUSALS + 1):
+            without = self.without.names
+            request = shaped(asked, without)
+            try:
+                found = await time.bound(self._stream(request, lost))
+            except DeadlineError as error:
+                raise PassingError(error) from error
+            except APIError as error:
+                if isinstance(error.__cause__, RagHarnessError):
+                    # A missing or damaged recording: the SDK has wrapped it as a broken connection.
+                    raise error.__cause__ from None
+                self._hide_key(error)
+                refused = refused_parameters(error, request)
+                if refused and refusals < MOST_REFUSALS and self.without.learn(refused, without, error.message):
+                    continue
+                raise await self._failure(error) from error
+            except transport_errors() as error:
+                raise PassingError(error) from error
+            self._is_welcome = True
+            return replace(found, asked_without=tuple(sorted(without)))
+        raise AssertionError("unreachable")
 
-    async def _stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion:
+    async def _failure(self, error: APIError) -> Exception:
+        """Return the error of a call that the server has refused or failed."""
+        if forbidden(error) and await self._welcomes():
+            return ModelCallError(f"{self.model}: the question was refused with 403: {error.message}")
+        if halting := hopeless(error, self.model, str(self._client.base_url), self.key):
+            return halting
+        return (
+            PassingError(error)
+            if may_pass(error)
+            else ModelCallError(f"{self.model}: the request was refused: {error}")
+        )
+
+    async def _welcomes(self) -> bool:
+        """Return whether the server answers a neutral question: its 403 was then about one question alone."""
+        if self._is_welcome is None:
+            neutral = self._request([Message("user", _NEUTRAL)], None, 0)
+            try:
+                await asyncio.wait_for(self._stream(shaped(neutral, self.without.names), []), self.timeout)
+                self._is_welcome = True
+            except Exception as error:
+                log.info("%s does not answer a neutral question, either: %s", self.model, error)
+                self._is_welcome = False
+        return self._is_welcome
+
+    async def _stream(self, request: dict[str, Any], lost: list[Usage]) -> Completion:
         started, said = perf_counter(), StreamedCompletion(self.model, self.longest)
-        response = await self._sent(self._request(messages, schema))
+        response = await self._sent(request)
         call: Call | None = response.extensions.get(CALL)
         try:
-            await refuse_json(response)
-            await _read(response, said, call)
+            whole = await reply_in_json(response)
+            if whole is None:
+                await _read(response, said, call)
+            else:
+                said.take_whole(whole)
+                _settle(call, said)
         except StreamError as error:
+            lost += filter(None, [said.usage])
             raise sdk_error(str(error), response, error.body) from error
+        except transport_errors():
+            lost += filter(None, [said.usage])
+            raise
         finally:
             await response.aclose()
-        text, replayed = said.text(), _recorded_times(response)
+        text, failed = "", None
+        try:
+            text = said.text()
+        except ConnectionError:
+            lost += filter(None, [said.usage])
+            raise
+        except ModelOutputError as error:
+            failed = error
+        replayed = _recorded_times(response)
         sent = call.started if call else started
         times = replayed or _times(sent, said.first or sent)
         usage, is_replayed, headers = said.usage or Usage(calls=1), replayed is not None, response.headers
+        usage = usage if usage.usd is not None else replace(usage, usd=stated_cost(headers))
         when = headers.get(RECORDED_AT, "") if is_replayed else ""
         found = Completion(text, said.model, usage, *times, recorded=is_replayed, recorded_at=when)
-        calls = said.calls.calls()
-        return replace(found, finish_reason=said.finish_reason, first_token=said.first_token, tool_calls=calls)
+        found = replace(
+            found,
+            finish_reason=said.finish_reason,
+            first_token=said.first_token,
+            tool_calls=said.calls.calls(),
+            reasoning=said.reasoning,
+        )
+        if failed is not None:
+            failed.said = replace(found, usage=sum(lost, usage))
+            raise failed
+        return found
 
     async def _sent(self, request: dict[str, Any]) -> Any:
         """Return the raw response. The SDK's objects for each chunk would take 0.6 ms a call."""
@@ -223,7 +283,7 @@ class OpenAIChat:
             request["response_format"] = schema
         if tools := offered.get():
             request["tools"] = list(tools)
-        if (wanted := min(alternatives.get(), most)) and self._has_alternatives:
+        if wanted := min(alternatives.get(), most):
             request |= {"logprobs": True, "top_logprobs": wanted}
         return request
 
@@ -244,13 +304,17 @@ async def _read(response: Any, said: StreamedCompletion, call: Call | None) -> N
     parts = response.aiter_bytes()
     async for part in parts:
         said.add(part)
-        if call and said.usage:
-            call.settle(said.usage)
+        _settle(call, said)
         if said.is_done:
             # A connection is reused only after reading to its end, but some servers leave the stream open.
             with suppress(asyncio.TimeoutError, *transport_errors()):
                 await asyncio.wait_for(_rest_of(parts), _LONGEST_END)
             return
+
+
+def _settle(call: Call | None, said: StreamedCompletion) -> None:
+    if call and said.usage:
+        call.settle(said.usage)
 
 
 async def _rest_of(parts: Any) -> None:
@@ -276,7 +340,23 @@ def create(parts: ChatParts) -> OpenAIChat:
     # What is recorded has the times of a call, so a run that records makes one.
     computes = runs_here(settings) and not access_of(settings).records
     compute = Computed(settings.max_answer).answer if computes else _nothing
-    return chat_of(settings, lambda: connect(parts, playback), find, compute, parts.key_owner)
+    chat = chat_of(settings, lambda: connect(parts, playback), find, compute, parts.key_owner)
+    if not runs_here(settings):
+        chat.without = _asked_without(chat, settings, playback)
+    return chat
+
+
+def _asked_without(chat: OpenAIChat, settings: Settings, playback: Playback | None) -> AskedWithout:
+    """Return what the model is asked without: as its recordings and the cache say, and kept there."""
+    url = completions_url(settings)
+    cached = settings.path(settings.cache_dir) / "asked_without" / f"{json_digest([url, chat.model])[:16]}.json"
+    if playback is None:
+        return AskedWithout(chat.model, [cached], cached)
+    body = request_content({"model": chat.model})
+    recorded = playback.cassettes.folder / playback.cassettes.asked("POST", url, body).folder / FILE_NAME
+    if not playback.may_call:
+        return AskedWithout(chat.model, [recorded])
+    return AskedWithout(chat.model, [recorded, cached], recorded if playback.keep else cached)
 
 
 def chat_of(

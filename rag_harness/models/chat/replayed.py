@@ -58,6 +58,7 @@ def completion_of(found: Recorded, model: str, longest: int = LONGEST_ANSWER) ->
         finish_reason=said.finish_reason,
         first_token=said.first_token,
         tool_calls=said.calls.calls(),
+        reasoning=said.reasoning,
     )
 
 

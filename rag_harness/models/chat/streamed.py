@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -12,6 +12,7 @@ from rag_harness.files.json_text import read_json
 from rag_harness.models.answer_length import LONGEST_ANSWER, answer_too_long
 from rag_harness.models.heard import CallListener, listening
 from rag_harness.models.offered_tools import HeardCalls, offered
+from rag_harness.models.reasoning import parted
 from rag_harness.types import Usage
 
 _END = b"[DONE]"
@@ -66,6 +67,7 @@ class StreamedCompletion:
     listener: CallListener | None = field(default_factory=listening.get)
     first_token: dict[str, float] = field(default_factory=dict)
     calls: HeardCalls = field(default_factory=HeardCalls)
+    _thought: list[str] = field(default_factory=list)
     _text: list[str] = field(default_factory=list)
     _length: int = 0
     _events: Events = field(default_factory=Events)
@@ -94,21 +96,26 @@ class StreamedCompletion:
         if chunk.get("error"):
             raise StreamError(chunk["error"])
         self.model = chunk.get("model") or self.model
+        choices = chunk.get("choices") or ()
         if usage := chunk.get("usage"):
-            self.usage = Usage(usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0, calls=1)
-            self.end = self.end or "usage"
-        for choice in (chunk.get("choices") or ())[:1]:
+            self.usage = _usage(usage)
+            # Some servers state the usage so far in each event: only one without a choice is the last.
+            self.end = self.end or ("" if choices else "usage")
+        for choice in choices[:1]:
             self.finish_reason = str(choice.get("finish_reason") or self.finish_reason)
             self.end = self.finish_reason or self.end
+            if self.finish_reason == "error":
+                raise StreamError(choice.get("error") or {"message": "the server ended its answer with an error"})
             if not self.first_token:
                 self.first_token = _first_token(choice.get("logprobs") or {})
             delta = choice.get("delta") or {}
+            self._think(delta.get("reasoning_content") or delta.get("reasoning"))
             if pieces := delta.get("tool_calls"):
                 self.first = self.first or perf_counter()
                 self.calls.add(pieces)
                 if self.calls.length > self.longest:
                     raise answer_too_long(self.model, "", self.longest)
-            if content := delta.get("content"):
+            if content := _text_of(delta.get("content") or delta.get("refusal")):
                 self.first = self.first or perf_counter()
                 self._text.append(content)
                 self._length += len(content)
@@ -124,12 +131,84 @@ class StreamedCompletion:
             ConnectionError: the stream is incomplete.
             ModelOutputError: the answer has no text.
         """
-        if not self.end:
+        if not self.end and not self.is_done:
             # A connection that closes early looks like the end of a stream. Half an answer must not count as complete.
             raise ConnectionError("the stream broke off before its end")
-        if not self._text and not (offered.get() and self.calls.calls()):
-            raise ModelOutputError(f"{self.model} answered without any text (finish_reason {self.end!r}).")
-        return "".join(self._text)
+        if self.finish_reason == "content_filter":
+            said = "".join(self._text)
+            raise ModelOutputError(f"{self.model}: the provider's content filter stopped the answer.", said)
+        thought, answer = parted("".join(self._text))
+        if thought:
+            self._thought.append(thought)
+        if not answer and not (offered.get() and self.calls.calls()):
+            raise ModelOutputError(self._without_text())
+        return answer
+
+    @property
+    def reasoning(self) -> str:
+        """What the model thought, as far as the stream tells."""
+        return "".join(self._thought)
+
+    def take_whole(self, reply: Mapping[str, Any]) -> None:
+        """Take the reply of a server that does not stream: the message is one piece.
+
+        Raises:
+            ModelOutputError, StreamError: as for a stream.
+        """
+        choices = [
+            {**choice, "delta": _numbered(choice.get("message") or choice.get("delta") or {})}
+            for choice in reply["choices"]
+            if isinstance(choice, dict)
+        ]
+        self._take({**reply, "choices": choices})
+        self.is_done = True
+
+    def _think(self, said: Any) -> None:
+        if isinstance(said, str) and said:
+            self._thought.append(said)
+            self._length += len(said)
+            if self._length > self.longest:
+                raise answer_too_long(self.model, "", self.longest)
+
+    def _without_text(self) -> str:
+        spent = f" after {self.usage.completion_tokens} tokens" if self.usage and self.usage.completion_tokens else ""
+        if self.finish_reason == "length":
+            thinks = "it thought for all of them: " if self._thought else ""
+            return (
+                f"{self.model} reached its limit{spent} without any text (finish_reason 'length'); {thinks}allow more "
+                "with --rag-max-output-tokens, or have it think less."
+            )
+        return f"{self.model} answered without any text{spent} (finish_reason {self.end or 'none'!r})."
+
+
+def _usage(said: Mapping[str, Any]) -> Usage:
+    """Return the tokens of a call, and its price where the provider says it."""
+    prompt, completion = (said.get(f"{name}_tokens_details") or {} for name in ("prompt", "completion"))
+    usd = said.get("cost")
+    is_stated = isinstance(usd, (int, float)) and not isinstance(usd, bool) and usd >= 0
+    return Usage(
+        said.get("prompt_tokens") or 0,
+        said.get("completion_tokens") or 0,
+        1,
+        prompt.get("cached_tokens") or said.get("prompt_cache_hit_tokens") or 0,
+        completion.get("reasoning_tokens") or 0,
+        float(usd) if is_stated and usd is not None else None,
+    )
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of a piece: text itself, or a list of parts."""
+    if isinstance(content, list):
+        return "".join(_text_of(part.get("text")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _numbered(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message whose calls of tools have their places, as the pieces of a stream have."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return message
+    return {**message, "tool_calls": [{"index": place, **call} for place, call in enumerate(calls)]}
 
 
 def _first_token(logprobs: Any) -> dict[str, float]:

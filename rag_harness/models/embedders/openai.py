@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rag_harness.errors import CriticalError, ModelCallError, PrerequisiteError, RagHarnessError
+from rag_harness.files.log import log
 from rag_harness.models.chat.failures import key_refused
 from rag_harness.protocols import KeyOwner, Parts, Tokenizer
 from rag_harness.registry import model_name
@@ -19,7 +21,9 @@ _BATCH = 100
 _MAX_TOKENS = 8191
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _RETRIES = 4
-_KEY, _UNAUTHORISED = "OPENAI_API_KEY", 401
+_KEY, _UNAUTHORISED, _TOO_LARGE = "OPENAI_API_KEY", 401, 413
+_SIZE = re.compile(r"batch|too (?:many|large|long|big)|maximum|max |at most|exceed|limit|length|size|number of", re.I)
+_BYTES_A_TOKEN = 3
 _HALTING = {401, 402, 403, 404}
 _NO_KEY = "none"
 """Is sent where there is no key: the SDK makes no client without one, and a server without keys does not look at it."""
@@ -44,8 +48,15 @@ class TiktokenTokenizer:
         return [len(self._encoding.encode_ordinary(text)) for text in texts]
 
 
+class ByteTokenizer:
+    """Counts a token for each three bytes, for models whose tokenizer nobody here has; no text has many more."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [-(-len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN) for text in texts]
+
+
 class OpenAIEmbedder:
-    """``text-embedding-3-small`` and similar models, 100 texts a request.
+    """``text-embedding-3-small`` and similar models, 100 texts a request, and fewer where a server refuses so many.
 
     The SDK retries temporary errors (timeouts, 429, 5xx) with exponential backoff and honours Retry-After.
     """
@@ -56,6 +67,7 @@ class OpenAIEmbedder:
 
     def __init__(self, model: str, base_url: str, api_key: str, timeout: float = 60.0, client: Any = None) -> None:
         self.model = model
+        self._most = _BATCH
         self._connection: dict[str, Any] = {
             "base_url": base_url or None,
             "api_key": api_key or _NO_KEY,
@@ -69,13 +81,24 @@ class OpenAIEmbedder:
         return _DIMENSIONS.get(self.model, 0)
 
     def tokenizer(self) -> Tokenizer:
-        return TiktokenTokenizer()
+        # A server of somebody's own model has another tokenizer, and tiktoken would have to be downloaded for it.
+        return TiktokenTokenizer() if self.model in _DIMENSIONS else ByteTokenizer()
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         if not texts:
             return np.empty((0, self.dimension), np.float32)
-        batches = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
-        return np.concatenate([self._embed(batch) for batch in batches])
+        found: list[Matrix] = []
+        done = 0
+        while done < len(texts):
+            batch = texts[done : done + self._most]
+            try:
+                found.append(self._embed(batch))
+            except _TooManyError:
+                self._most = max(1, len(batch) // 2)
+                log.info("%s takes fewer than %d texts at once: asked for %d", self.model, len(batch), self._most)
+                continue
+            done += len(batch)
+        return np.concatenate(found)
 
     embed_queries = embed_documents
 
@@ -89,6 +112,8 @@ class OpenAIEmbedder:
             if isinstance(error.__cause__, RagHarnessError):
                 raise error.__cause__ from None  # a reply over the limit: the SDK has wrapped it as a broken connection
             self._hide_key(error)
+            if len(batch) > 1 and _is_too_many(error):
+                raise _TooManyError from error
             if (status := getattr(error, "status_code", None)) == _UNAUTHORISED:
                 owner = KeyOwner("embed", _KEY, self._client.api_key != _NO_KEY)
                 raise CriticalError(key_refused(str(self._client.base_url), owner)) from error
@@ -128,6 +153,16 @@ class OpenAIEmbedder:
 
         http = DefaultHttpxClient(**bounds(self.model, self._connection["timeout"]))
         return OpenAI(max_retries=_RETRIES, http_client=http, **self._connection)
+
+
+class _TooManyError(Exception):
+    """The server does not take so many texts, or so much text, in one request."""
+
+
+def _is_too_many(error: Any) -> bool:
+    """Return whether a refusal may be about the size of a request: fewer texts are then asked for."""
+    status = getattr(error, "status_code", None)
+    return status == _TOO_LARGE or (status in (400, 422) and _SIZE.search(f"{error.message} {error.body}") is not None)
 
 
 def _retries_of(error: Any) -> int:

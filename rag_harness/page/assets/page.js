@@ -308,6 +308,7 @@ async function bodyOf(n, other) {
 	const asked = question(n, about.inputs, searchedFor(n, about));
 	if (!keys(about).length) return [asked, truth(n, about), note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
 	return [cause(n, about), isTurn ? conversation(n, about, kept, asked) : [asked, truth(n, about), answer(n, about)], isTurn && truth(n, about), expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(n, about, kept), decisions(about),
+		about.thought && fold("What the model thought", () => long(about.thought)),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
 		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
 		about.raw && fold("Raw output", () => plain(about.raw))];

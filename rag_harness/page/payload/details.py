@@ -71,6 +71,7 @@ class Details:
             "prompts": self._sent(row, {n: c.text.strip() for n, c in zip(numbers, row.retrieved_chunks, strict=True)}),
             "raw": row.raw_output if row.raw_output != row.llm_answer else "",
             "steps": list(row.reasoning_steps or ()),
+            "thought": row.reasoning,
             "inputs": {**inputs_beside(row.asked), **_user(row)},
             "history": self._history(row),
             "usage": [row.usage.prompt_tokens, row.usage.completion_tokens, row.usage.calls],

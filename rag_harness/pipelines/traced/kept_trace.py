@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rag_harness.errors import ModelOutputError, TraceError
+from rag_harness.models.reasoning import parted
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.traced.answer_text import answer_text
 from rag_harness.pipelines.traced.traced_output import output_of
@@ -76,7 +77,9 @@ def kept_trace(spans: Sequence[SpanRecord]) -> KeptTrace:
     answer = "" if root.failed else (is_whole and _said(root)) or _said_by_model(tree)
     if not answer and not root.failed:
         raise TraceError(f"Its root span {root.name!r} tells no answer: output.value is missing or hidden.")
-    return KeptTrace(question, answer, root.trace_id, root.start_ns, root.ms, root.failed, root.message, spans)
+    return KeptTrace(
+        question, parted(answer).answer, root.trace_id, root.start_ns, root.ms, root.failed, root.message, spans
+    )
 
 
 def _in_messages(root: SpanRecord) -> str:

@@ -1,0 +1,151 @@
+"""The parameters of a request that a model or its server does not take, and what it is asked with instead.
+
+Reasoning models of OpenAI want ``max_completion_tokens`` and no temperature; Groq has no logprobs; older servers have
+no schemas; some know no system message. A few are known by name. The rest say so: a refusal that names parameters is
+answered by asking again without them. The prompt itself stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openai import APIError
+
+Request = dict[str, Any]
+MOST_REFUSALS = 6
+"""Most times that one call is asked again for its parameters."""
+
+_REASONING = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-5(?!.*-chat))")
+"""Models of OpenAI that reason, as OpenAI, Azure and OpenRouter call them."""
+_REFUSES = (400, 404, 422)
+_REFUSAL = re.compile(
+    r"unsupported|not supported|n[o']t support|unrecogni[sz]ed|unknown|unexpected|not (?:permitted|allowed|available|"
+    r"compatible|implemented|recogni[sz]ed)|extra (?:inputs|fields)|additional propert|invalid|must be|only |"
+    r"deprecated|incompatible|cannot|no endpoints|without",
+    re.IGNORECASE,
+)
+_FORMAT = re.compile(r"response[ _]?format|json[_ ]?(?:schema|object|mode)|structured")
+_STREAM = re.compile(r"(?<![a-z_])stream(?:ing)?(?![a-z_])")
+_ROLE = re.compile(r"\brole|system (?:message|prompt|role)|developer (?:message|instruction)")
+_TOO_MUCH = re.compile(r"too (?:large|long|many|high|big)|context (?:length|window)|at most|exceed", re.IGNORECASE)
+"""The parameter is taken, and its value is not."""
+
+
+def _completion_tokens(request: Request) -> None:
+    if "max_tokens" in request:
+        request["max_completion_tokens"] = request.pop("max_tokens")
+
+
+def _object_alone(request: Request) -> None:
+    if request.get("response_format", {}).get("type") == "json_schema":
+        request["response_format"] = {"type": "json_object"}
+
+
+def _no_stream(request: Request) -> None:
+    request.pop("stream_options", None)
+    request.pop("stream", None)
+
+
+def _no_probabilities(request: Request) -> None:
+    request.pop("logprobs", None)
+    request.pop("top_logprobs", None)
+
+
+def _developer(request: Request) -> None:
+    request["messages"] = [_as_role(each, "developer") for each in request["messages"]]
+
+
+def _user(request: Request) -> None:
+    request["messages"] = [_as_role(each, "user") for each in request["messages"]]
+
+
+def _as_role(message: Mapping[str, Any], role: str) -> Mapping[str, Any]:
+    return {**message, "role": role} if message["role"] in ("system", "developer") else message
+
+
+def _dropping(name: str) -> Callable[[Request], None]:
+    return lambda request: request.pop(name, None)
+
+
+_CHANGES: Mapping[str, Callable[[Request], None]] = {
+    "max_tokens": _completion_tokens,
+    "max_completion_tokens": _dropping("max_completion_tokens"),
+    "json_schema": _object_alone,
+    "response_format": _dropping("response_format"),
+    "system": _developer,
+    "developer": _user,
+    "stream": _no_stream,
+    "logprobs": _no_probabilities,
+    **{name: _dropping(name) for name in ("temperature", "seed", "stream_options", "reasoning_effort")},
+}
+"""What a request without a parameter is made of, in the order in which that is done."""
+
+
+def known_without(model: str) -> frozenset[str]:
+    """Return the parameters that a model is known not to take, by its name."""
+    return frozenset(("max_tokens", "temperature")) if _REASONING.search(model) else frozenset()
+
+
+def shaped(request: Mapping[str, Any], without: frozenset[str]) -> Request:
+    """Return a request without parameters: ``max_tokens`` is asked as ``max_completion_tokens``, and so on."""
+    made = dict(request)
+    for name, change in _CHANGES.items():
+        if name in without:
+            change(made)
+    return made
+
+
+def refused_parameters(error: APIError, request: Mapping[str, Any]) -> frozenset[str]:
+    """Return what a refusal of ``request`` wants to be left out; empty where it is about something else."""
+    if getattr(error, "status_code", None) not in _REFUSES:
+        return frozenset()
+    said = _said(error)
+    if not _REFUSAL.search(said) or _TOO_MUCH.search(said):
+        return frozenset()
+    param = str(getattr(error, "param", None) or "")
+    named = _named(param, request) if param and param != "None" else frozenset()
+    return named or _named(said, request)
+
+
+def _said(error: APIError) -> str:
+    """Return all that a server says of a refusal: its message, and what its body has besides."""
+    return f"{error.message} {getattr(error, 'code', '') or ''} {_without_input(getattr(error, 'body', ''))}"
+
+
+def _without_input(body: Any) -> Any:
+    """Return a body without what it repeats of the request: pydantic shows the whole input."""
+    if isinstance(body, Mapping):
+        return {name: _without_input(value) for name, value in body.items() if name not in ("input", "request")}
+    return [_without_input(each) for each in body] if isinstance(body, list) else body
+
+
+def _named(said: str, request: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(_names_in(said.casefold(), request))
+
+
+def _names_in(said: str, request: Mapping[str, Any]) -> list[str]:
+    found = [
+        name
+        for name in ("temperature", "seed", "stream_options", "reasoning_effort", "max_tokens", "max_completion_tokens")
+        if name in request and re.search(rf"(?<![a-z_]){name}(?![a-z_])", said)
+    ]
+    if "logprobs" in request and "logprob" in said:
+        found.append("logprobs")
+    if "response_format" in request and re.search(
+        r"response[ _]?format|json[_ ]?(?:schema|object|mode)|structured", said
+    ):
+        has_schema = request["response_format"].get("type") == "json_schema"
+        found.append("json_schema" if has_schema and "json_object" in said else "response_format")
+    if (
+        "stream" in request
+        and "stream_options" not in found
+        and re.search(r"(?<![a-z_])stream(?:ing)?(?![a-z_])", said)
+    ):
+        found.append("stream")
+    roles = {message["role"] for message in request["messages"]}
+    if _ROLE.search(said):
+        found += [role for role in ("system", "developer") if role in roles and role in said]
+    return found
