@@ -116,6 +116,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         except ValueError:
             return None
         seconds = (asked if asked.tzinfo else asked.replace(tzinfo=timezone.utc)).timestamp() - time()
+        if seconds < 0:
+            return None  # one of the clocks is wrong
     return max(0.0, seconds) if isfinite(seconds) else None
 
 

@@ -191,7 +191,7 @@ class OpenAIChat:
     async def _failure(self, error: APIError) -> Exception:
         """Return the error of a call that the server has refused or failed."""
         if forbidden(error) and await self._welcomes():
-            return ModelCallError(f"{self.model}: the question was refused with 403: {error.message}")
+            return ModelCallError(f"{self.model}: this question was refused: {error}")
         if halting := hopeless(error, self.model, str(self._client.base_url), self.key):
             return halting
         return (

@@ -20,7 +20,8 @@ MOST_REFUSALS = 6
 
 _REASONING = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-5(?!.*-chat))")
 """Models of OpenAI that reason, as OpenAI, Azure and OpenRouter call them."""
-_REFUSES = (400, 404, 422)
+_FORBIDDEN, _NOT_FOUND = 403, 404
+_REFUSES = (400, _FORBIDDEN, _NOT_FOUND, 422)
 _REFUSAL = re.compile(
     r"unsupported|not supported|n[o']t support|unrecogni[sz]ed|unknown|unexpected|not (?:permitted|allowed|available|"
     r"compatible|implemented|recogni[sz]ed)|extra (?:inputs|fields)|additional propert|invalid|must be|only |"
@@ -29,8 +30,12 @@ _REFUSAL = re.compile(
 )
 _FORMAT = re.compile(r"response[ _]?format|json[_ ]?(?:schema|object|mode)|structured")
 _STREAM = re.compile(r"(?<![a-z_])stream(?:ing)?(?![a-z_])")
-_ROLE = re.compile(r"\brole|system (?:message|prompt|role)|developer (?:message|instruction)")
-_TOO_MUCH = re.compile(r"too (?:large|long|many|high|big)|context (?:length|window)|at most|exceed", re.IGNORECASE)
+_INSTRUCTIONS = re.compile(r"(?:system|developer)[ _](?:message|prompt|instruction|role)")
+_TOO_MUCH = re.compile(
+    r"too (?:large|long|many|high|big)|context[ _](?:length|window)|at most|exceed|above[ _]max|below[ _]min|less than|"
+    r"greater than|between|out of range",
+    re.IGNORECASE,
+)
 """The parameter is taken, and its value is not."""
 
 
@@ -55,15 +60,21 @@ def _no_probabilities(request: Request) -> None:
 
 
 def _developer(request: Request) -> None:
-    request["messages"] = [_as_role(each, "developer") for each in request["messages"]]
+    request["messages"] = [
+        {**each, "role": "developer"} if each["role"] == "system" else each for each in request["messages"]
+    ]
 
 
 def _user(request: Request) -> None:
-    request["messages"] = [_as_role(each, "user") for each in request["messages"]]
-
-
-def _as_role(message: Mapping[str, Any], role: str) -> Mapping[str, Any]:
-    return {**message, "role": role} if message["role"] in ("system", "developer") else message
+    """Put the instructions before the first question: two messages of a user in a row are refused as well."""
+    told = [each["content"] for each in request["messages"] if each["role"] == "developer"]
+    others = [each for each in request["messages"] if each["role"] != "developer"]
+    place = next((at for at, each in enumerate(others) if each["role"] == "user"), None)
+    if place is None:
+        request["messages"] = [*({"role": "user", "content": text} for text in told), *others]
+        return
+    asked = {**others[place], "content": "\n\n".join([*told, others[place]["content"]])}
+    request["messages"] = [*others[:place], asked, *others[place + 1 :]]
 
 
 def _dropping(name: str) -> Callable[[Request], None]:
@@ -100,14 +111,13 @@ def shaped(request: Mapping[str, Any], without: frozenset[str]) -> Request:
 
 def refused_parameters(error: APIError, request: Mapping[str, Any]) -> frozenset[str]:
     """Return what a refusal of ``request`` wants to be left out; empty where it is about something else."""
-    if getattr(error, "status_code", None) not in _REFUSES:
+    status, said = getattr(error, "status_code", None), _said(error)
+    if status not in _REFUSES or _TOO_MUCH.search(said):
         return frozenset()
-    said = _said(error)
-    if not _REFUSAL.search(said) or _TOO_MUCH.search(said):
-        return frozenset()
+    if status in (_FORBIDDEN, _NOT_FOUND) and not _REFUSAL.search(said):
+        return frozenset()  # the key, the model or the address is refused
     param = str(getattr(error, "param", None) or "")
-    named = _named(param, request) if param and param != "None" else frozenset()
-    return named or _named(said, request)
+    return _named(param, said, request) or _named(said, said, request)
 
 
 def _said(error: APIError) -> str:
@@ -122,11 +132,9 @@ def _without_input(body: Any) -> Any:
     return [_without_input(each) for each in body] if isinstance(body, list) else body
 
 
-def _named(said: str, request: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(_names_in(said.casefold(), request))
-
-
-def _names_in(said: str, request: Mapping[str, Any]) -> list[str]:
+def _named(where: str, whole: str, request: Mapping[str, Any]) -> frozenset[str]:
+    """Return the parameters of a request that a part of a refusal names; ``whole`` is all of it."""
+    said = where.casefold()
     found = [
         name
         for name in ("temperature", "seed", "stream_options", "reasoning_effort", "max_tokens", "max_completion_tokens")
@@ -138,7 +146,7 @@ def _names_in(said: str, request: Mapping[str, Any]) -> list[str]:
         r"response[ _]?format|json[_ ]?(?:schema|object|mode)|structured", said
     ):
         has_schema = request["response_format"].get("type") == "json_schema"
-        found.append("json_schema" if has_schema and "json_object" in said else "response_format")
+        found.append("json_schema" if has_schema and "json_object" in whole else "response_format")
     if (
         "stream" in request
         and "stream_options" not in found
@@ -146,6 +154,7 @@ def _names_in(said: str, request: Mapping[str, Any]) -> list[str]:
     ):
         found.append("stream")
     roles = {message["role"] for message in request["messages"]}
-    if _ROLE.search(said):
-        found += [role for role in ("system", "developer") if role in roles and role in said]
-    return found
+    is_of_role = _INSTRUCTIONS.search(said) or ("role" in said and ("system" in said or "developer" in said))
+    if is_of_role and roles & {"system", "developer"}:
+        found.append("system" if "system" in roles else "developer")
+    return frozenset(found)

@@ -78,7 +78,7 @@ def test_a_negative_time_is_refused() -> None:
 def test_unknown_keys_are_ignored() -> None:
     row = make_row()
     newer = json.loads(row.line()) | {"from_a_newer_release": {"x": 1}}
-    newer["usage"]["cached_tokens"] = 5
+    newer["usage"]["audio_tokens"] = 5
     assert parse_row(json.dumps(newer)) == row
 
 

@@ -6,6 +6,8 @@ import asyncio
 import json
 import traceback
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +100,14 @@ def test_retry_after_is_honoured() -> None:
     assert (completion.retries, completion.waited_ms) == (1, 7000.0)
 
 
-def test_retry_after_as_a_date_falls_back_to_backoff() -> None:
-    with serving(refusal(429, "slow", retry_after="Wed, 21 Oct 2026 07:28:00 GMT"), stream()) as server:
+def test_retry_after_may_be_a_date_and_one_that_is_over_counts_for_nothing() -> None:
+    soon = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=5), usegmt=True)
+    long_ago = "Wed, 21 Oct 2015 07:28:00 GMT"
+    refused = (refusal(429, "slow", retry_after=long_ago), refusal(429, "slow", retry_after=soon))
+    with serving(*refused, stream()) as server:
         ask(server, waits := Waits())
     assert 0.75 <= waits[0] <= 1.25
+    assert 2 <= waits[1] <= 5
 
 
 def test_500_twice_then_fine() -> None:
@@ -145,7 +151,8 @@ def test_retry_after_an_hour_ends_at_once() -> None:
 def test_hopeless_calls_stop_the_run_and_hide_the_key(reply: Reply) -> None:
     with serving(reply) as server, pytest.raises(CriticalError) as caught:
         ask(server, waits := Waits())
-    assert (len(server.requests), waits) == (1, [])
+    # A 403 may be about one question: a neutral one is asked before the run ends.
+    assert (len(server.requests), waits) == (2 if reply.status == 403 else 1, [])
     assert (MODEL in str(caught.value)) == ("answers 401" not in str(caught.value))
     assert server.url in str(caught.value)
     assert KEY not in "".join(traceback.format_exception(caught.value))
@@ -314,3 +321,106 @@ def test_a_body_without_an_end_is_cut_off_and_not_asked_for_again(status: int) -
             ask(server, Waits())
         assert "more than 20 MB" in str(failed.value)
         assert len(server.requests) == 1
+
+
+REFUSES_TWO = (
+    refusal(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+    refusal(400, "Unsupported value: 'temperature' and 'seed' do not support this."),
+)
+
+
+def test_a_model_is_asked_in_its_own_words_and_each_later_call_at_once() -> None:
+    with serving(*REFUSES_TWO, stream()) as server:
+        completion = ask(server, waits := Waits(), times=2)
+    assert waits == []
+    assert completion.asked_without == ("max_tokens", "seed", "temperature")
+    assert [sorted(sent.keys() & {"max_tokens", "max_completion_tokens", "seed"}) for sent in server.requests] == [
+        ["max_tokens", "seed"],
+        ["max_completion_tokens", "seed"],
+        ["max_completion_tokens"],
+        ["max_completion_tokens"],
+    ]
+
+
+def test_a_model_that_refuses_everything_ends_after_a_bounded_number_of_tries() -> None:
+    with serving(refusal(400, f"Unsupported: {', '.join(PARAMETERS)}")) as server, pytest.raises(ModelCallError):
+        ask(server, Waits(), SCHEMA)
+    assert len(server.requests) <= 1 + 6
+
+
+PARAMETERS = ("max_tokens", "max_completion_tokens", "temperature", "seed", "stream_options", "response_format")
+
+
+def test_one_question_that_is_flagged_is_no_bad_key() -> None:
+    with (
+        serving(refusal(403, "this input was flagged by moderation"), stream()) as server,
+        pytest.raises(ModelCallError, match="this question was refused: .*this input was flagged"),
+    ):
+        ask(server, Waits())
+    assert [sent["messages"][-1]["content"] for sent in server.requests] == ["How much?", "Reply with the word OK."]
+
+
+def test_a_server_that_has_answered_needs_no_neutral_question() -> None:
+    with (
+        serving(stream(), refusal(403, "flagged"), stream()) as server,
+        pytest.raises(ModelCallError, match="flagged"),
+    ):
+        ask(server, Waits(), times=2)
+    assert len(server.requests) == 2
+
+
+WHOLE = {
+    "model": "served/model",
+    "choices": [{"message": {"role": "assistant", "content": [{"type": "text", "text": "It costs €29."}]}}],
+    "usage": {"prompt_tokens": 11, "completion_tokens": 7, "cost": 0.5, "prompt_tokens_details": {"cached_tokens": 4}},
+}
+
+
+def test_a_server_that_does_not_stream_is_understood() -> None:
+    with serving(as_json(WHOLE)) as server:
+        completion = ask(server, Waits())
+    assert (completion.text, completion.model, completion.usage.usd) == ("It costs €29.", "served/model", 0.5)
+    assert (completion.usage.prompt_tokens, completion.usage.cached_tokens) == (11, 4)
+
+
+def chunk(**delta: Any) -> bytes:
+    return b"data: " + json.dumps({"choices": [{"index": 0, "delta": delta}]}).encode() + b"\n\n"
+
+
+def test_what_a_model_thinks_is_apart_from_its_answer() -> None:
+    body = chunk(reasoning_content="Maybe ") + chunk(reasoning="99?") + chunk(content="<think>No.</think>") + GOOD
+    with serving(stream(body)) as server:
+        completion = ask(server, Waits())
+    assert (completion.text, completion.reasoning) == ("It costs €29.", "Maybe 99?No.")
+
+
+def test_usage_in_each_event_is_no_end_and_tokens_of_broken_replies_count() -> None:
+    said = {"choices": [{"delta": {"content": "It"}}], "usage": {"prompt_tokens": 11, "completion_tokens": 1}}
+    half = b"data: " + json.dumps(said).encode() + b"\n\n"
+    with serving(stream(half), stream()) as server:
+        completion = ask(server, Waits())
+    assert (completion.text, completion.retries) == ("It costs €29.", 1)
+    assert (completion.usage.prompt_tokens, completion.usage.completion_tokens, completion.usage.calls) == (22, 8, 2)
+
+
+@pytest.mark.parametrize(
+    ("finish", "said"),
+    [("length", "allow more with --rag-max-output-tokens"), ("content_filter", "content filter"), ("stop", "any text")],
+)
+def test_a_reply_without_text_says_why_and_what_it_has_cost(finish: str, said: str) -> None:
+    body = chunk(reasoning_content="long") + event(finish=finish) + event(usage=(100, 50)) + DONE
+    with serving(stream(body)) as server, pytest.raises(ModelOutputError, match=said) as caught:
+        ask(server, Waits())
+    assert caught.value.said is not None
+    assert caught.value.said.usage.completion_tokens == 50
+
+
+def test_a_finish_reason_of_error_is_an_error_that_may_pass() -> None:
+    with serving(stream(event("It") + event(finish="error")), stream()) as server:
+        completion = ask(server, Waits())
+    assert (completion.text, completion.retries) == ("It costs €29.", 1)
+
+
+def test_a_gateway_states_the_price_in_a_header() -> None:
+    with serving(stream(headers={"x-litellm-response-cost": "0.25"})) as server:
+        assert ask(server, Waits()).usage.usd == 0.25

@@ -18,7 +18,7 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 from rag_harness.types import Completion, Message
 from tests.unit.models.recording.answering import Answering, answering
-from tests.unit.server import as_json, serving
+from tests.unit.server import Reply, as_json, refusal, serving
 
 KEY = "sk-planted-0123456789"
 
@@ -125,3 +125,26 @@ def test_the_name_can_be_checked_from_the_file(tmp_path: Path) -> None:
     (file,) = recordings(tmp_path)
     asked = yaml.safe_load(file.read_text())["interactions"][0]["request"]
     assert file.stem == request_digest("POST", "/v1/chat/completions", json.loads(asked["body"]))
+
+
+def test_a_replay_asks_as_the_recording_run_had_learned_to(tmp_path: Path) -> None:
+    """A fresh process has only the recordings: the server that refused is gone."""
+    refused = refusal(400, "Unsupported parameter: 'temperature' is not supported with this model.")
+    with serving(refused, Reply(body=WHOLE_STREAM, kind="text/event-stream")) as server:
+        live = ask(settings(tmp_path, "record", server.url.removesuffix("/v1")))
+    assert live.asked_without == ("temperature",)
+    replayed = ask(settings(tmp_path, "replay"))
+    assert (replayed.text, replayed.recorded, replayed.asked_without) == ("Yes", True, ("temperature",))
+
+
+def test_a_live_run_tells_the_next_process_through_the_cache(tmp_path: Path) -> None:
+    refused = refusal(400, "Unsupported parameter: 'seed'")
+    with serving(refused, Reply(body=WHOLE_STREAM, kind="text/event-stream")) as server:
+        for _ in range(2):
+            ask(settings(tmp_path, "live", server.url.removesuffix("/v1"), seed=3))
+        assert ["seed" in sent for sent in server.requests] == [True, False, False]
+
+
+WHOLE_STREAM = (
+    b'data: {"choices": [{"index": 0, "delta": {"content": "Yes"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+)

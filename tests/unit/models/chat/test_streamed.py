@@ -86,7 +86,7 @@ def test_half_an_answer_and_one_without_text() -> None:
         empty.text()
 
 
-@pytest.mark.parametrize("reason", ["stop", "length", ""])
+@pytest.mark.parametrize("reason", ["stop", "length"])
 def test_why_the_model_stopped_is_kept(reason: str) -> None:
     """Usage ends a stream too, and is no reason."""
     said = StreamedCompletion("m")
