@@ -25,13 +25,9 @@ notebook show a PrerequisiteError and a CriticalError without a traceback.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rag_harness.types import Completion
-
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class RagHarnessError(Exception):
@@ -76,7 +72,7 @@ class ModelOutputError(RagHarnessError):
     def __init__(self, message: str, raw: str = "") -> None:
         super().__init__(message)
         self.raw: str = raw
-        self.said: Completion | None = None
+        self.said: Any = None
 
 
 class EmptyAnswerError(ModelOutputError):

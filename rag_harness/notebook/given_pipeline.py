@@ -15,6 +15,7 @@ from rag_harness.protocols import Experiment
 from rag_harness.registry.own_parts import is_reusable, stated_fingerprint, stated_retrieval
 from rag_harness.settings.endpoint_checks import check_name
 from rag_harness.types import PipelineOutput, Query
+from rag_harness.work.lasting_loop import lasting_loop
 
 Loop = asyncio.AbstractEventLoop
 _WANTED = (
@@ -29,7 +30,7 @@ class AskedApp:
     Args:
         app: what is asked. A function gets the text of a question, or the ``Query`` where its parameter says so.
         name: what messages call it.
-        loop: where what is ``async`` is asked; None: where trials run.
+        loop: where what is ``async`` is asked; None: on the loop of this process that outlives an evaluation.
     """
 
     def __init__(self, app: Any, name: str, loop: Loop | None = None) -> None:
@@ -54,11 +55,7 @@ class AskedApp:
             TypeError: the app returned something that is no answer.
         """
         given = query if self._takes_query else query.text
-        if self._loop is not None and inspect.iscoroutinefunction(self._ask):
-            asked = asyncio.run_coroutine_threadsafe(self._ask(given), self._loop)
-            answered = await asyncio.wrap_future(asked)
-        else:
-            answered = await called(self._ask, given, self._name)
+        answered = await called(self._ask, given, self._name, self._loop or lasting_loop())
         if not isinstance(answered, (str, PipelineOutput)):
             raise TypeError(
                 f"{self._name} returned {type(answered).__name__}; it must return a PipelineOutput or the answer as a "
@@ -74,7 +71,7 @@ def own_pipeline(pipeline: object, name: str, version: str, loop: Loop | None = 
         pipeline: one of these.
         name: of the experiment; by default that of the function or class.
         version: says that answers of this version are the same; needed where nobody can see the code.
-        loop: where what is ``async`` is asked; None: where trials run.
+        loop: where what is ``async`` is asked; None: on the loop of this process that outlives an evaluation.
 
     Raises:
         SettingsError: it is none of these, or cannot be called with one question; or the name is none.
@@ -92,7 +89,8 @@ def own_pipeline(pipeline: object, name: str, version: str, loop: Loop | None = 
     name = name or called_name.removesuffix(".answer")
     check_name(name, "evaluate: the name of the pipeline, name=")
     is_function = _is_function(pipeline)
-    asked: Any = AskedApp(pipeline, f"{called_name}()", loop) if is_function or loop is not None else pipeline
+    is_wrapped = is_function or loop is not None or inspect.iscoroutinefunction(function)
+    asked: Any = AskedApp(pipeline, f"{called_name}()", loop) if is_wrapped else pipeline
     return _with_version(declared(name, asked, ""), version)
 
 

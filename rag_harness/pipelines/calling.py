@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,20 +12,30 @@ from rag_harness.models.reasoning import parted
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import Answer, Hit, PipelineOutput
 from rag_harness.words.abstention import declines
+from rag_harness.work.lasting_loop import awaited_on, loop_of_this_thread
 from rag_harness.work.local_work import in_a_thread
 
 
-async def called(function: Callable[[Any], Any], given: Any, name: str) -> Any:
-    """Return what ``function`` returns for ``given``. ``name`` is what messages call its owner.
+async def called(
+    function: Callable[[Any], Any], given: Any, name: str, loop: asyncio.AbstractEventLoop | None = None
+) -> Any:
+    """Return what ``function`` returns for ``given``.
+
+    Args:
+        function: async, or not.
+        given: what it is called with.
+        name: what messages call its owner.
+        loop: where what is async is awaited; None: here.
 
     Raises:
         RuntimeError: it asked Python to exit, or raised StopIteration. Any other error is its own.
     """
     try:
-        if inspect.iscoroutinefunction(function):
-            return await function(given)
-        answered = await in_a_thread(lambda: _call(function, given, name))
-        return await answered if inspect.isawaitable(answered) else answered
+        is_async = inspect.iscoroutinefunction(function)
+        answered = function(given) if is_async else await in_a_thread(lambda: _call(function, given, name))
+        if not inspect.isawaitable(answered):
+            return answered
+        return await (answered if loop is None else awaited_on(loop, answered, name))
     except SystemExit as error:
         # SystemExit would end the event loop, and tests would wait for their trials for ever.
         raise RuntimeError(f"{name} asked Python to exit, with {error.code!r}") from error
@@ -90,7 +101,8 @@ def _renamed(hit: Hit, find_page: Callable[[str], str]) -> Hit:
 
 def _call(function: Callable[[Any], Any], given: Any, name: str) -> Any:
     try:
-        return function(given)
+        with loop_of_this_thread():
+            return function(given)
     except StopIteration as error:
         # asyncio cannot pass a StopIteration on: the caller would wait for ever.
         raise RuntimeError(f"{name} raised StopIteration") from error

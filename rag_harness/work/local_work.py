@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 inline: ContextVar[bool] = ContextVar("inline", default=False)
 """Whether work runs in the thread of the tests, where a debugger can stop in it."""
 
-_HARNESS = ("rag-trials", "rag-local", "rag-sync", "rag-threads", "rag-journal")
+_HARNESS = ("rag-trials", "rag-asked", "rag-local", "rag-sync", "rag-threads", "rag-journal")
 _ours: ContextVar[bool] = ContextVar("ours", default=False)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
@@ -427,3 +428,64 @@ def test_a_log_is_written_where_one_is_asked_for(folder: Path) -> None:
     assert not (folder / "logs").exists()
     rag_harness.evaluate(lambda question: SAID, QUESTIONS, name="told", logs="logs")
     assert [log.name for log in (folder / "logs").iterdir()] == ["told.log"]
+
+
+def test_a_client_that_was_made_once_lives_through_all_evaluations() -> None:
+    homes = set()
+
+    class Client:
+        """As httpx: its connections belong to the loop that it was first used on."""
+
+        home: asyncio.AbstractEventLoop | None = None
+
+        async def ask(self) -> str:
+            self.home = self.home or asyncio.get_running_loop()
+            homes.add(asyncio.get_running_loop())
+            if self.home.is_closed() or self.home is not asyncio.get_running_loop():
+                raise RuntimeError("Event loop is closed")
+            return SAID
+
+    client = Client()
+
+    async def rag(question: str) -> str:
+        return await client.ask()
+
+    for number in range(3):
+        found = rag_harness.evaluate(rag, QUESTIONS, name=f"run{number}")
+        assert found.figures["error_rate"].mean == 0
+    # A plain function that returns what is to be awaited, and an object.
+    assert rag_harness.evaluate(lambda question: client.ask(), QUESTIONS, name="plain").figures["error_rate"].mean == 0
+
+    class Pipeline:
+        async def answer(self, query: Query) -> str:
+            return await client.ask()
+
+    assert rag_harness.evaluate(Pipeline(), QUESTIONS, name="held").figures["error_rate"].mean == 0
+    assert len(homes) == 1
+
+
+def test_a_sync_pipeline_may_run_a_loop_of_its_own() -> None:
+    async def said() -> str:
+        await asyncio.sleep(0)
+        return SAID
+
+    ways: list[Callable[[str], str]] = [
+        lambda question: asyncio.get_event_loop().run_until_complete(said()),
+        lambda question: asyncio.run(said()),
+        lambda question: anyio.run(said),
+    ]
+    for number, way in enumerate(ways):
+        for again in range(2):
+            found = rag_harness.evaluate(way, QUESTIONS, name=f"way{number}{again}")
+            assert found.figures["error_rate"].mean == 0, found.frame("records")[0]["error"]
+
+
+def test_a_pipeline_that_exits_ends_its_trial_and_not_the_loop() -> None:
+    async def leaves(question: str) -> str:
+        raise SystemExit(3)
+
+    async def stays(question: str) -> str:
+        return SAID
+
+    assert rag_harness.evaluate(leaves, QUESTIONS, name="leaves").figures["error_rate"].mean == 1
+    assert rag_harness.evaluate(stays, QUESTIONS, name="stays").figures["error_rate"].mean == 0

@@ -354,7 +354,7 @@ PARAMETERS = ("max_tokens", "max_completion_tokens", "temperature", "seed", "str
 def test_one_question_that_is_flagged_is_no_bad_key() -> None:
     with (
         serving(refusal(403, "this input was flagged by moderation"), stream()) as server,
-        pytest.raises(ModelCallError, match="this question was refused: .*this input was flagged"),
+        pytest.raises(ModelCallError, match=r"this question was refused: .*this input was flagged"),
     ):
         ask(server, Waits())
     assert [sent["messages"][-1]["content"] for sent in server.requests] == ["How much?", "Reply with the word OK."]
