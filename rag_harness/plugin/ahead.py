@@ -41,6 +41,8 @@ class Ahead:
     def __init__(self, session: RagSession, stored: Once[Stored], submit: Callable[[Trial, Experiment], bool]) -> None:
         self._session, self._stored, self._submit = session, stored, submit
         self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
+        self._alone = frozenset(self._worker.get("rag_alone", ()))
+        """Tests of which one has killed a worker: none is run beside another."""
         self.next_item: pytest.Item | None = None
         self._batches: dict[str, str] = {}
         self._batches_begun: set[str | None] = {None}
@@ -154,7 +156,7 @@ class Ahead:
     def _of_new_batches(self, item: pytest.Item, items: list[pytest.Item]) -> Iterable[pytest.Item]:
         batch_of = self._batch_of(items)
         at_hand = {batch_of.get(item.nodeid)}
-        if self.next_item is not None:
+        if self.next_item is not None and self.next_item.nodeid not in self._alone:
             at_hand.add(batch_of.get(self.next_item.nodeid))
         new = at_hand - self._batches_begun
         self._batches_begun |= new
@@ -169,4 +171,5 @@ class Ahead:
         if not self._batches:
             concurrency = self._session.settings.concurrency
             self._batches.update(plan([item.nodeid for item in items], self._session.workers, concurrency))
+            self._batches.update({nodeid: nodeid for nodeid in self._alone})
         return self._batches
