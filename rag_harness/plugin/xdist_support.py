@@ -15,7 +15,7 @@ from rag_harness.plugin.activation import wake
 from rag_harness.plugin.batches import plan
 from rag_harness.plugin.options import is_used
 
-ALONE = pytest.StashKey[set[str]]()
+RUN_ALONE = pytest.StashKey[set[str]]()
 """The tests that are run alone, because one of them has killed its worker."""
 ALONE_INPUT = "rag_alone"
 """The same among what a worker is told at its start."""
@@ -74,7 +74,7 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
         super().__init__(config, log)
         self._concurrency = concurrency
         self._batch_of: dict[str, str] = {}
-        self._alone: set[str] = config.stash.setdefault(ALONE, set())
+        self._alone: set[str] = config.stash.setdefault(RUN_ALONE, set())
         self._positions: dict[Any, dict[str, int]] = {}
 
     def schedule(self) -> None:

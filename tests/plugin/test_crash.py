@@ -304,13 +304,13 @@ def test_a_killed_worker_loses_no_row(counted: Suite, server: CountingServer) ->
         run.kill("worker", random.Random(1))
     status = run.end()
     out = (counted.path / "out.txt").read_text()
-    assert "crashed while running" in out
-    assert status == 1
+    assert "node down: Not properly terminated" in out
+    # What the worker had is run again, each test alone: killed from outside, none of them is to blame.
+    assert status == 0
     rows = counted.rows("e1_baseline")
     assert len({row["query_id"] for row in rows}) == len(rows)
     assert {str(row["query"]) for row in rows} == kept(counted)
-    # The test that the worker died in is not run again by xdist; every other trial has its row.
-    assert len(rows) >= QUERIES - 1
+    assert len(rows) == QUERIES
     # What was in flight in the dead worker had to be asked again, and nothing else.
     assert server.calls.total() <= QUERIES + 2
 

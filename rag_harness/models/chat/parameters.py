@@ -18,7 +18,7 @@ Request = dict[str, Any]
 MOST_REFUSALS = 6
 """Most times that one call is asked again for its parameters."""
 
-_REASONING = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-5(?!.*-chat))")
+_REASONING = re.compile(r"(?:o[1-9](?:-|$)|gpt-5)")
 """Models of OpenAI that reason, as OpenAI, Azure and OpenRouter call them."""
 _FORBIDDEN, _NOT_FOUND = 403, 404
 _REFUSES = (400, _FORBIDDEN, _NOT_FOUND, 422)
@@ -97,7 +97,9 @@ _CHANGES: Mapping[str, Callable[[Request], None]] = {
 
 def known_without(model: str) -> frozenset[str]:
     """Return the parameters that a model is known not to take, by its name."""
-    return frozenset(("max_tokens", "temperature")) if _REASONING.search(model) else frozenset()
+    name = model.rpartition("/")[2]
+    reasons = _REASONING.match(name) and "-chat" not in name
+    return frozenset(("max_tokens", "temperature")) if reasons else frozenset()
 
 
 def shaped(request: Mapping[str, Any], without: frozenset[str]) -> Request:
