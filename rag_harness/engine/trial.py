@@ -23,7 +23,8 @@ from rag_harness.errors import (
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.models.retrying import RetriesNoted, trial_retries
-from rag_harness.pipelines.calling import as_output, called, with_page_names, without_reasoning
+from rag_harness.pipelines.calling import called, with_page_names, without_reasoning
+from rag_harness.pipelines.returned import output_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Pipeline
 from rag_harness.registry.own_parts import stated_fingerprint
@@ -150,7 +151,7 @@ async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) ->
 
 async def _answer(pipeline: Pipeline, query: Query) -> PipelineOutput:
     name = type(pipeline).__name__
-    return as_output(await called(pipeline.answer, query, f"{name}.answer"), name)
+    return output_of(await called(pipeline.answer, query, f"{name}.answer"), f"{name}.answer")
 
 
 def _trace(error: BaseException) -> Trace:

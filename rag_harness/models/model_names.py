@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rag_harness.errors import PrerequisiteError
 from rag_harness.registry import registered
 from rag_harness.settings import Settings
 from rag_harness.settings.profiles import EMBEDDED_URL, SIMULATED
@@ -50,3 +51,22 @@ def _by_prefix(group: str, model: str) -> str:
 
 def _mock(group: str, model: str, in_process: bool = True) -> str:
     return "mock" if in_process and model.startswith("mock/") and "mock" in registered(group) else ""
+
+
+def check_token_vectors(settings: Settings) -> None:
+    """Make sure that late interaction has token vectors to compare.
+
+    Raises:
+        PrerequisiteError: the embedder is behind a server, which gives one vector a text.
+    """
+    if reranker_name(settings) == "late-interaction" and embedder_name(settings) == "openai":
+        raise PrerequisiteError(no_token_vectors(settings.embed_model))
+
+
+def no_token_vectors(model: str) -> str:
+    """Return why late interaction cannot rerank by a model without token vectors, and what can."""
+    return (
+        f"embedded/late-interaction compares the vectors of tokens, and {model} gives one vector a text. Rerank with a "
+        "cross-encoder (--rag-rerank-model), embed with sentence-transformers/all-MiniLM-L6-v2 (--rag-embed-model), or "
+        "run e2, which does not rerank."
+    )

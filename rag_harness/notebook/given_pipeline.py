@@ -11,6 +11,7 @@ from typing import Any
 from rag_harness.errors import SettingsError
 from rag_harness.pipelines.calling import called
 from rag_harness.pipelines.declared import declared
+from rag_harness.pipelines.returned import output_of
 from rag_harness.protocols import Experiment
 from rag_harness.registry.own_parts import is_reusable, stated_fingerprint, stated_retrieval
 from rag_harness.settings.endpoint_checks import check_name
@@ -48,20 +49,14 @@ class AskedApp:
         """Whether the app says that it retrieves; None where it does not say."""
         return stated_retrieval(self.app)
 
-    async def answer(self, query: Query) -> Any:
+    async def answer(self, query: Query) -> PipelineOutput:
         """Answer a query.
 
         Raises:
             TypeError: the app returned something that is no answer.
         """
         given = query if self._takes_query else query.text
-        answered = await called(self._ask, given, self._name, self._loop or lasting_loop())
-        if not isinstance(answered, (str, PipelineOutput)):
-            raise TypeError(
-                f"{self._name} returned {type(answered).__name__}; it must return a PipelineOutput or the answer as a "
-                f"string."
-            )
-        return answered
+        return output_of(await called(self._ask, given, self._name, self._loop or lasting_loop()), self._name)
 
 
 def own_pipeline(pipeline: object, name: str, version: str, loop: Loop | None = None) -> Experiment:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from rag_harness.models.reasoning import parted
 from rag_harness.retrieval.documents import document_of
@@ -31,30 +31,16 @@ async def called(
         RuntimeError: it asked Python to exit, or raised StopIteration. Any other error is its own.
     """
     try:
-        is_async = inspect.iscoroutinefunction(function)
+        is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
         answered = function(given) if is_async else await in_a_thread(lambda: _call(function, given, name))
+        if inspect.isasyncgen(answered):
+            answered = _joined(cast("AsyncIterator[str]", answered))
         if not inspect.isawaitable(answered):
             return answered
         return await (answered if loop is None else awaited_on(loop, answered, name))
     except SystemExit as error:
         # SystemExit would end the event loop, and tests would wait for their trials for ever.
         raise RuntimeError(f"{name} asked Python to exit, with {error.code!r}") from error
-
-
-def as_output(answered: Any, name: str) -> PipelineOutput:
-    """Return what a pipeline called ``name`` returned, the output or the text of an answer, as an output.
-
-    Raises:
-        TypeError: it is neither.
-    """
-    if isinstance(answered, str):
-        return PipelineOutput(Answer(answered, raw=answered))
-    if not isinstance(answered, PipelineOutput):
-        raise TypeError(
-            f"{name}.answer returned {type(answered).__name__}; it must return a PipelineOutput or the answer as a "
-            f"string."
-        )
-    return answered
 
 
 def declined(answer: Answer, refusals: tuple[str, ...] = ()) -> bool:
@@ -99,10 +85,16 @@ def _renamed(hit: Hit, find_page: Callable[[str], str]) -> Hit:
     return replace(hit, chunk=replace(chunk, chunk_id=chunk_id, doc_id=page))
 
 
+async def _joined(pieces: AsyncIterator[str]) -> str:
+    """Return the text that a pipeline gives piece by piece."""
+    return "".join([piece async for piece in pieces])
+
+
 def _call(function: Callable[[Any], Any], given: Any, name: str) -> Any:
     try:
         with loop_of_this_thread():
-            return function(given)
+            answered: Any = function(given)
+            return "".join(cast("Iterable[str]", answered)) if inspect.isgenerator(answered) else answered
     except StopIteration as error:
         # asyncio cannot pass a StopIteration on: the caller would wait for ever.
         raise RuntimeError(f"{name} raised StopIteration") from error

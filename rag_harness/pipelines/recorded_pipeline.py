@@ -8,7 +8,8 @@ from time import perf_counter
 from typing import Any
 
 from rag_harness.models.recording.app_calls import AppCalls, answering_app
-from rag_harness.pipelines.calling import as_output, called
+from rag_harness.pipelines.calling import called
+from rag_harness.pipelines.returned import output_of
 from rag_harness.registry.own_parts import stated_fingerprint, stated_retrieval
 from rag_harness.types import PipelineOutput, Query
 
@@ -63,7 +64,7 @@ class RecordedPipeline:
         """
         name, started = type(self.app).__name__, perf_counter()
         answered, calls = await called_noting(self.app.answer, query, f"{name}.answer")
-        output = self._parts.dated(as_output(answered, name), calls)
+        output = self._parts.dated(output_of(answered, f"{name}.answer"), calls)
         if calls.recorded_at is None or output.total_ms is not None:
             return output
         return replace(output, total_ms=(perf_counter() - started) * 1000 + calls.chat_elapsed_ms)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _IN_PIECES = ("each", "loadgroup", "worksteal")
 """Ways in which xdist deals tests that part the turns of a conversation."""
 
+_RERANKED = ("e3", "e4")
+"""How the experiments of the study begin that rerank."""
+
 
 class Readiness:
     """Checks the settings, in the process that writes.
@@ -73,6 +76,7 @@ class Readiness:
         self._check_services(to_run(session, self._trials, selected, services))
         shipped = [name for name in by if by[name] in built_in()]
         self._check_index(shipped)
+        self._check_reranker(shipped)
         self._check_keys(selected, shipped)
 
     def _keep_conversations_whole(self, experiments: Iterable[str]) -> None:
@@ -127,6 +131,13 @@ class Readiness:
             from rag_harness.retrieval.indexes.server.connection import check_client
 
             check_client(settings)
+
+    def _check_reranker(self, names: Sequence[str]) -> None:
+        """Refuse a reranker without what it reads before E1 and E2 are asked, and paid."""
+        if any(name.startswith(_RERANKED) for name in names):
+            from rag_harness.models.model_names import check_token_vectors
+
+            check_token_vectors(self._session.settings)
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:
         from rag_harness.models.api_keys import check_api_keys

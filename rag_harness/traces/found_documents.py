@@ -11,12 +11,8 @@ from typing import Any
 from rag_harness.errors import TraceError
 from rag_harness.traces.flattened import flat_list, is_hidden, structured
 from rag_harness.traces.span_record import SpanRecord
+from rag_harness.words.page_names import NAMES_OF_PAGES
 
-_NAMES = (
-    "doc_id", "document_id", "ref_doc_id", "source", "source_id", "file_name", "filename", "file_path", "path", "file",
-    "url",
-)  # fmt: skip
-"""Keys of metadata under which frameworks have the name of a chunk's document: the first that is one counts."""
 _TEXTS = ("content", "page_content", "text")
 _SCORES = ("score", "relevance_score")
 _NODE = re.compile(r"<NodeWithScore\(node=\w{1,60}\(id_=([^()]{1,300})\), score=([^()]{1,40})\)>")
@@ -88,7 +84,7 @@ def _document(said: Mapping[str, Any]) -> FoundDocument:
     metadata = structured(said.get("metadata"))
     metadata = metadata if isinstance(metadata, Mapping) else {}
     text = next((said[key] for key in _TEXTS if isinstance(said.get(key), str)), "")
-    names = dict.fromkeys(str(metadata[key]) for key in _NAMES if isinstance(metadata.get(key), (str, int)))
+    names = dict.fromkeys(str(metadata[key]) for key in NAMES_OF_PAGES if isinstance(metadata.get(key), (str, int)))
     own = said.get("id")
     scores = [_number(place.get(key)) for place in (said, metadata) for key in _SCORES]
     return FoundDocument(

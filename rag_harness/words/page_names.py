@@ -10,6 +10,11 @@ from urllib.parse import unquote
 
 from rag_harness.words.comparison import composed
 
+NAMES_OF_PAGES = (
+    "doc_id", "document_id", "ref_doc_id", "source", "source_id", "file_name", "filename", "file_path", "path", "file",
+    "url",
+)  # fmt: skip
+"""Keys under which frameworks have the name of a chunk's document: the first that is one counts."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://(?P<path>[^?#]*)")
 
 

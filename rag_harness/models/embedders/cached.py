@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rag_harness.errors import ChunkTooLongError, PrerequisiteError, QueryTooLongError, RecordingMissError
+from rag_harness.models.model_names import no_token_vectors
 from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Embedder, Store, Tokenizer
 from rag_harness.registry.own_parts import stated_fingerprint
@@ -119,7 +120,8 @@ class CachedEmbedder:
 
     def token_vectors(self, texts: Sequence[str], role: str) -> list[TokenVectors]:
         """Return each text's token vectors, from the store or computed; ``role`` is ``query`` or ``document``."""
-        assert self._tokens is not None
+        if self._tokens is None:
+            raise PrerequisiteError(no_token_vectors(self.model))
         return self._fetch(self._tokens, texts, role)
 
     def pieces(self, text: str, borders: Sequence[int]) -> Pieces:

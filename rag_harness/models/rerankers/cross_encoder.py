@@ -99,8 +99,8 @@ class CrossEncoderReranker:
             why = next(iter(str(error).splitlines()), type(error).__name__)
             raise PrerequisiteError(
                 f"The weights of the cross-encoder {self.model!r} are neither a folder here nor to be had from the "
-                f"model hub ({why}). Give the folder of a downloaded model with --rag-rerank-model, or use "
-                f"embedded/late-interaction."
+                f"model hub ({why}). Give the folder of a downloaded model with --rag-rerank-model, or, "
+                f"with an embedder in this process, use embedded/late-interaction."
             ) from error
         return loaded if self._precision == "float32" else loaded.bfloat16()
 

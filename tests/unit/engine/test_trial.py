@@ -187,12 +187,11 @@ def test_a_sync_method_may_return_an_awaitable() -> None:
 
 
 @pytest.mark.parametrize("kind", [Sync, Async])
-@pytest.mark.parametrize("wrong", [None, 3, {"answer": "x"}, b"bytes", ["x"]])
+@pytest.mark.parametrize("wrong", [None, 3, {"x": "answer"}, b"bytes", ["x"]])
 def test_a_wrong_type_is_named(kind: Any, wrong: Any) -> None:
-    assert why(kind(lambda _: wrong)) == (
-        f"pipeline: TypeError: {kind.__name__}.answer returned {type(wrong).__name__}; it must return a "
-        f"PipelineOutput or the answer as a string."
-    )
+    said = why(kind(lambda _: wrong))
+    assert said.startswith(f"pipeline: TypeError: {kind.__name__}.answer returned {type(wrong).__name__}")
+    assert "; it must return a PipelineOutput or the answer as a string. Read as one: a pair" in said
 
 
 class UnspeakableError(Exception):

@@ -129,10 +129,10 @@ def test_a_question_that_fails_is_a_failed_trial_and_the_others_go_on() -> None:
 
 def test_what_is_no_answer_is_a_failed_trial_that_names_the_function() -> None:
     def rag(question: str) -> Any:
-        return {"answer": SAID}
+        return {"reply": SAID}
 
     rag_harness.evaluate(rag, QUESTIONS[:1])
-    assert "rag() returned dict" in rows_of("rag")[0]["error"]["message"]
+    assert "rag() returned dict with reply; it must return" in rows_of("rag")[0]["error"]["message"]
 
 
 def test_finished_rows_of_a_version_are_reused() -> None:
@@ -489,3 +489,16 @@ def test_a_pipeline_that_exits_ends_its_trial_and_not_the_loop() -> None:
 
     assert rag_harness.evaluate(leaves, QUESTIONS, name="leaves").figures["error_rate"].mean == 1
     assert rag_harness.evaluate(stays, QUESTIONS, name="stays").figures["error_rate"].mean == 0
+
+
+def test_an_answer_may_come_in_pieces() -> None:
+    def pieces(question: str) -> Any:
+        yield from ("You can return ", "a lamp within 45 days.")
+
+    async def later(question: str) -> Any:
+        for piece in pieces(question):
+            yield piece
+
+    for name, way in {"pieces": pieces, "later": later}.items():
+        rag_harness.evaluate(way, QUESTIONS[:1], name=name)
+        assert rows_of(name)[0]["llm_answer"] == SAID
