@@ -172,7 +172,7 @@ def test_retention_by_rules_says_where_it_cannot_tell(answer: str, value: float 
 def test_correction_by_rules_is_whether_the_answer_states_what_is_right(answer: str, value: float) -> None:
     found = scores(words(), material(answer, "correction"), "correction")["correction"]
     assert found.value == value
-    assert "what is right: “The tent has to be back by noon.”" in str(found.detail)
+    assert "what is right: “No. The tent has to be back by noon.”" in str(found.detail)
 
 
 CASES = "Ask which: the Ridge 2 costs 14 euros, the Ridge 3 costs 18 euros."
