@@ -26,25 +26,17 @@ _MARK = rf"[.!?…]+[{_CLOSING}]*(?=\s|$)|[。！？｡]+[”’」』）]*"
 _NEXT = re.compile(rf"\s*[{_OPENING}]*(\w+)?")
 _NUMBER_OF_ITEM = re.compile(r"\s*(?:[-*+]\s+)?(?:\d{1,3}|[a-zA-Z])$")
 _LOOKED_AT = 80
+_LONGEST_MARKER = 12
 _BLANK = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """All blank characters of Unicode."""
 
-_NEVER_LAST = "e.g i.e cf approx incl max min vs mr mrs ms dr prof sen gov rep gen st mt"
-_BEFORE_A_NUMBER = "no nos nr fig figs eq vol ch sec p pp art v ver"
-_SOMETIMES_LAST = """
-    etc al jr sr inc ltd co corp u.s u.k a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec
-"""
+_NEVER_LAST = frozenset("e.g i.e cf approx incl max min vs mr mrs ms dr prof sen gov rep gen st mt".split())  # noqa: SIM905
+_BEFORE_A_NUMBER = frozenset("no nos nr fig figs eq vol ch sec p pp art v ver".split())  # noqa: SIM905
+_SOMETIMES_LAST = frozenset(
+    "etc al jr sr inc ltd co corp u.s u.k a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec".split()  # noqa: SIM905
+)
 """These end a sentence before a function word, as single letters do: "until 5 p.m. The shop", not "5 p.m. Friday"."""
-
-
-def _behind(words: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, words.split()))})$", re.IGNORECASE)
-
-
-_ABBREVIATION, _NUMBERED, _MAY_END = map(_behind, (_NEVER_LAST, _BEFORE_A_NUMBER, _SOMETIMES_LAST))
-_INITIAL = re.compile(r"(?<![\w°.])[A-Z]$|(?<=\.)[A-Za-z]$")
-_UNIT = re.compile(r"\d[ \u00a0\u202f]?[^\W\d_]+$")
-"""What stands behind a number is a unit: "within 45 ms.", "at 48 V"."""
+_LONGEST_SHORT = 8
 
 
 def sentence_spans(
@@ -85,33 +77,44 @@ def sentence_texts(text: str, language: str = "") -> list[str]:
 
 def _goes_on(text: str, first: int, mark: re.Match[str], end: int, language: str) -> bool:
     """Return whether the sentence that begins at ``first`` goes on behind a mark."""
+    dot = mark.start()
     following = text[mark.end() : min(end, mark.end() + _LOOKED_AT)]
     if following.lstrip()[:1].islower():
         return True
-    if not mark[0].startswith(".") or mark[0].startswith(".."):
+    if text[dot] != "." or text[dot + 1 : dot + 2] == ".":
         return False
-    before = text[max(first, mark.start() - _LOOKED_AT) : mark.start()]
-    if mark.start() - first < _LOOKED_AT and _NUMBER_OF_ITEM.fullmatch(before):
+    if dot - first < _LONGEST_MARKER and _NUMBER_OF_ITEM.fullmatch(text, first, dot):
         return True
-    found = _NEXT.match(following)
-    word = (found[1] if found else None) or ""
     rules = rules_of(language)
     if rules is not None:
-        return rules.goes_on(f"{before}.", following)
-    return _is_short(before, word)
+        return rules.goes_on(f"{text[max(first, dot - _LOOKED_AT) : dot]}.", following)
+    return _is_short(text, first, dot, following)
 
 
-def _is_short(before: str, following: str) -> bool:
-    """Return whether a dot behind English words belongs to an abbreviation, and ends no sentence."""
-    if _NUMBERED.search(before):
+def _is_short(text: str, first: int, dot: int, following: str) -> bool:
+    """Return whether the dot behind an English word belongs to an abbreviation, and ends no sentence."""
+    start = dot
+    while start > first and dot - start <= _LONGEST_SHORT and (text[start - 1].isalnum() or text[start - 1] in "._"):
+        start -= 1
+    last, before = text[start:dot].lower(), text[max(first, start - 2) : start]
+    is_initial = (len(last) == 1 and text[start].isupper() and before[-1:] != "°") or (
+        last[-2:-1] == "." and last[-1].isalpha()
+    )
+    known = last in _BEFORE_A_NUMBER or last in _NEVER_LAST or last in _SOMETIMES_LAST
+    if not (known or is_initial):
+        return False
+    found = _NEXT.match(following)
+    word = (found[1] if found else None) or ""
+    if last in _BEFORE_A_NUMBER:
         # A bare "No." states nothing: it belongs to the sentence behind it.
-        return following[:1].isdigit() or (before.strip().casefold() == "no" and bool(following))
-    is_unit = _UNIT.search(before)
-    if _ABBREVIATION.search(before) and not is_unit:
-        return bool(following)
-    begins = following.lower() in STOPWORDS
-    may_end = _MAY_END.search(before) or (_INITIAL.search(before) and not is_unit)
-    return bool(following) and not begins and bool(may_end)
+        is_bare = last == "no" and not text[first:start].strip()
+        return word[:1].isdigit() or (is_bare and bool(word))
+    # What stands behind a number is a unit: "within 45 ms.", "at 48 V".
+    is_unit = last.isalpha() and before.rstrip()[-1:].isdigit()
+    if last in _NEVER_LAST and not is_unit:
+        return bool(word)
+    may_end = last in _SOMETIMES_LAST or (is_initial and not is_unit)
+    return bool(word) and may_end and word.lower() not in STOPWORDS
 
 
 def _with_signs(text: str, found: Iterable[Span]) -> Iterator[Span]:
