@@ -41,7 +41,7 @@ from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query
 from rag_harness.words.abstention import declines
-from rag_harness.words.written_numbers import figures_of
+from rag_harness.words.terms import written_numbers
 
 ROOT = Path(__file__).parents[1]
 SUITES = {"study": ("", {}), "textbook": ("textbook", {}), "bicycles": ("", {"kb_dir": "examples/kb"})}
@@ -252,12 +252,12 @@ def _cut_short(hits: Sequence[Hit]) -> list[Hit]:
 
 def _with_wrong_figure(case: Case, rng: random.Random) -> Case:
     """Return a case whose ground truth says another figure than its evidence; itself where both share none."""
-    quoted = figures_of(" ".join(one.quote for one in case.evidence)) - figures_of(case.query.text)
+    quoted = written_numbers(" ".join(one.quote for one in case.evidence)) - written_numbers(case.query.text)
     found = [each for each in re.finditer(r"\d+(?:[.,:]\d+)*", case.ground_truth) if each[0] in quoted]
     if not found:
         return case
     place, figure = rng.choice(found), ""
-    while not figure or figure in quoted | figures_of(case.ground_truth):
+    while not figure or figure in quoted | written_numbers(case.ground_truth):
         figure = re.sub(r"\d+$", lambda digits: str(int(digits[0]) + rng.randint(1, 40)), place[0])
     truth = case.ground_truth
     return replace(case, ground_truth=truth[: place.start()] + figure + truth[place.end() :])
@@ -334,8 +334,10 @@ def planted(study: Study, fault: str, right: set[str]) -> None:
         # The rows say the ground truth too.
         now_said = {case.query.query_id: case.ground_truth for case in study.cases}
         rows = [row.model_copy(update={"ground_truth": now_said[row.query_id]}) for row in rows]
-        answers = {row.query_id: figures_of(row.llm_answer) for row in rows}
-        mended = {query_id: figures_of(before[query_id]) - figures_of(now_said[query_id]) for query_id in right}
+        answers = {row.query_id: written_numbers(row.llm_answer) for row in rows}
+        mended = {
+            query_id: written_numbers(before[query_id]) - written_numbers(now_said[query_id]) for query_id in right
+        }
         touched = {query_id for query_id in right if mended[query_id] and mended[query_id] <= answers[query_id]}
     else:
         touched = {row.query_id for row in rows if row.query_id in right and not _is_right(study, row)}

@@ -21,8 +21,6 @@ from rag_harness.words.text_origins import PageTexts
 
 MOST_ROWS = 2000
 """Most rows that are looked at, spread evenly over the file: their share is that of all of them."""
-
-
 EXAMPLES = 2
 """How many names of each kind are shown."""
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 _NAMES = "think|thinking|thought|reasoning|reflection"
 _OPEN = re.compile(rf"\s*(?:<({_NAMES})>|\[(THINK)\]|◁(think)▷)", re.IGNORECASE)
+_OPENING = re.compile(rf"<(?:{_NAMES})>", re.IGNORECASE)
 _CLOSE = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷", re.IGNORECASE)
 
 
@@ -45,6 +46,3 @@ def _closed_alone(reply: str) -> re.Match[str] | None:
         return None
     behind = reply[closed.end() : closed.end() + 1]
     return closed if behind in ("", "\n", "\r", "{") else None
-
-
-_OPENING = re.compile(rf"<(?:{_NAMES})>", re.IGNORECASE)

@@ -101,6 +101,3 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
 def _whole_characters(text: str) -> str:
     """Join surrogates that a stream has separated, and replace lone ones, which no file can hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-_FENCE, _LANGUAGE = "```", "json"

@@ -173,7 +173,6 @@ def call_of(role: str, said: Completion, messages: Sequence[Message]) -> Call:
         said.retries,
         said.recorded,
         tuple(messages),
-        usd=said.usage.usd,
         recorded_at=said.recorded_at,
         finish_reason=said.finish_reason,
         asked_without=said.asked_without,

@@ -191,7 +191,8 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell an xdist worker whether trials come in batches, and the versions of the services."""
-    from rag_harness.plugin.xdist_support import ALONE_INPUT, RUN_ALONE, wants_batches
+    from rag_harness.plugin.batches import ALONE_INPUT
+    from rag_harness.plugin.xdist_support import RUN_ALONE, wants_batches
 
     node.workerinput["rag_batches"] = wants_batches(node.config)
     node.workerinput[ALONE_INPUT] = sorted(node.config.stash.get(RUN_ALONE, ()))

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import CriticalError, PrerequisiteError
-from rag_harness.plugin.batches import plan
+from rag_harness.plugin.batches import ALONE_INPUT, plan
 from rag_harness.plugin.items import is_skipped, made_in, own_fixture, trial_id_of, trial_of
 from rag_harness.types import GOLDEN, TrialId
 
@@ -41,7 +41,7 @@ class Ahead:
     def __init__(self, session: RagSession, stored: Once[Stored], submit: Callable[[Trial, Experiment], bool]) -> None:
         self._session, self._stored, self._submit = session, stored, submit
         self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
-        self._alone = frozenset(self._worker.get("rag_alone", ()))
+        self._alone = frozenset(self._worker.get(ALONE_INPUT, ()))
         """Tests of which one has killed a worker: none is run beside another."""
         self.next_item: pytest.Item | None = None
         self._batches: dict[str, str] = {}

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from rag_harness.plugin.trial_ids import param_id
 
+ALONE_INPUT = "rag_alone"
+"""Among what a worker is told at its start: the tests that are run alone, because one of them has killed its worker."""
 _TURN = re.compile(r"#[0-9]{1,4}(?=-|$)")
 
 

@@ -12,13 +12,11 @@ from xdist.scheduler.loadgroup import LoadGroupScheduling
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from rag_harness.plugin.activation import wake
-from rag_harness.plugin.batches import plan
+from rag_harness.plugin.batches import ALONE_INPUT, plan
 from rag_harness.plugin.options import is_used
 
 RUN_ALONE = pytest.StashKey[set[str]]()
 """The tests that are run alone, because one of them has killed its worker."""
-ALONE_INPUT = "rag_alone"
-"""The same among what a worker is told at its start."""
 
 
 def wants_batches(config: pytest.Config) -> bool:

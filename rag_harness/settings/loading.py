@@ -13,14 +13,16 @@ from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.data import DataSpec, named_data
 from rag_harness.settings.durations import seconds_in
 from rag_harness.settings.own import OwnOption, own_options
-from rag_harness.settings.own_refusals import own_refusals
 from rag_harness.settings.prices import Prices
-from rag_harness.settings.profiles import Profile, profiles, pyproject_table
+from rag_harness.settings.profiles import Profile, profiles, pyproject_entry, pyproject_table
 from rag_harness.settings.reliability_numbers import reliability_numbers
 from rag_harness.settings.table import Settings, env_name
 
 if TYPE_CHECKING:
     from rag_harness.settings.endpoint_spec import EndpointSpec
+
+_SHORTEST_REFUSAL = 3
+"""Fewest characters of a phrase: a shorter one would be found in answers that decline nothing."""
 
 
 def load_settings(
@@ -54,7 +56,7 @@ def load_settings(
         defined=defined,
         endpoints=endpoints,
         reliability_numbers=numbers,
-        refusals=own_refusals(Path(rootdir)),
+        refusals=_refusals(Path(rootdir)),
     )
     if settings.config:
         from rag_harness.settings.configurations import read_configurations
@@ -87,6 +89,20 @@ def _endpoints(settings: Settings) -> tuple[EndpointSpec, ...]:
     from rag_harness.settings.endpoints import read_endpoints
 
     return read_endpoints(rootdir, settings.endpoint)
+
+
+def _refusals(rootdir: Path) -> tuple[str, ...]:
+    """Return the phrases that decline besides those that are known: ``refusals`` of pyproject.toml, in their order."""
+    found = pyproject_entry(rootdir, "refusals", [])
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise SettingsError(f"pyproject.toml: tool.rag_harness.refusals is {found!r}: expected a list of texts.")
+    for phrase in found:
+        if len(phrase.strip()) < _SHORTEST_REFUSAL:
+            raise SettingsError(
+                f"pyproject.toml: tool.rag_harness.refusals has {phrase!r}: write {_SHORTEST_REFUSAL} characters or "
+                f"more."
+            )
+    return tuple(dict.fromkeys(found))
 
 
 def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.comparison import comparable, divided, is_marked, marks
 from rag_harness.words.languages import ENGLISH, rules_of
 
@@ -30,6 +31,10 @@ _STEPS = (
 )
 _IRREGULAR = {"paid": "pay", "sent": "send", "bought": "buy", "sold": "sell", "kept": "keep", "broken": "break"}
 
+NUMBER_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"
+)  # fmt: skip
+_SMALL_NUMBER = re.compile(rf"\b({'|'.join(NUMBER_WORDS)})\b", re.I)
 _NUMBER_WORD = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen|twenty|thirty|sixty|ninety)"
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _QUANTITY = rf"(?:\d|\b{_NUMBER_WORD}\b)"
@@ -122,6 +127,18 @@ def terms(text: str, language: str = ENGLISH) -> frozenset[str]:
 def figures(text: str) -> frozenset[str]:
     """Return the numbers of ``text`` without thousands separators."""
     return frozenset(found.replace(",", "") for found in _FIGURE.findall(comparable(text)))
+
+
+def written_numbers(text: str) -> frozenset[str]:
+    """Return the numbers of a text, small ones in words too, without those of its citations."""
+    in_digits = _SMALL_NUMBER.sub(lambda found: str(NUMBER_WORDS.index(found[1].lower())), CITATION.sub(" ", text))
+    return frozenset(map(_trimmed, figures(in_digits)))
+
+
+def _trimmed(number: str) -> str:
+    """Return 9.90 as 9.9, and 30.0 as 30."""
+    whole, point, rest = number.partition(".")
+    return f"{whole}.{rest.rstrip('0')}".rstrip(".") if point and rest.isdigit() else number
 
 
 def answer_kind(question: str, language: str = ENGLISH) -> tuple[str, re.Pattern[str] | None]:

@@ -17,7 +17,7 @@ from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import Case, Expectation
-from rag_harness.words.written_numbers import figures_of
+from rag_harness.words.terms import written_numbers
 
 CITING = frozenset(("cites", "cites_any", "cites_all", "cites_only"))
 PROMPT = frozenset(("retrieves", "context_contains"))
@@ -232,6 +232,6 @@ def _stale(demand: Expectation, case: Case, row: ExperimentResult, shelf: Shelf 
     if not old:
         return ""
     current = [chunk.text for _, document, chunk in _sources(case, row) if document not in outdated]
-    known = figures_of(" ".join([case.query.text, case.ground_truth, _shown(demand), *current]))
-    said = figures_of(row.llm_answer) - known
-    return next((document for document, text in old if said & figures_of(text)), "")
+    known = written_numbers(" ".join([case.query.text, case.ground_truth, _shown(demand), *current]))
+    said = written_numbers(row.llm_answer) - known
+    return next((document for document, text in old if said & written_numbers(text)), "")

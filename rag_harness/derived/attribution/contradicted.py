@@ -19,8 +19,7 @@ from rag_harness.derived.attribution.right import plain_terms, rightness, share_
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.sentence_ends import sentence_texts
-from rag_harness.words.terms import STOPWORDS, stem
-from rag_harness.words.written_numbers import figures_of
+from rag_harness.words.terms import STOPWORDS, stem, written_numbers
 
 _MONTHS_AND_DAYS = """
     january february march april may june july august september october november december
@@ -124,7 +123,7 @@ def _measured(text: str) -> Mapping[str, frozenset[str]]:
     for n, token in enumerate(tokens):
         before, behind = tokens[n - 1] if n else "", "".join(tokens[n + 1 : n + 2])
         unit = _UNITS.get(before if before in _SIGNS else behind, "")
-        for figure in figures_of(token) if unit else ():
+        for figure in written_numbers(token) if unit else ():
             found.setdefault(figure, set()).add(unit)
     return {figure: frozenset(units) for figure, units in found.items()}
 
@@ -164,7 +163,7 @@ def _summed(figures: Iterable[str]) -> set[str]:
 
 
 def _written(values: Iterable[float]) -> set[str]:
-    return {each for value in values for each in figures_of(f"{value:.10g}")}
+    return {each for value in values for each in written_numbers(f"{value:.10g}")}
 
 
 def _number(figure: str) -> float | None:
@@ -177,7 +176,7 @@ def _number(figure: str) -> float | None:
 
 def _figures(text: str) -> frozenset[str]:
     names = {word for word in re.findall(r"[a-z]+", text.lower()) if word in _NAMES}
-    return figures_of(text) | names
+    return written_numbers(text) | names
 
 
 def _placed(text: str) -> Iterator[_Placed]:
@@ -185,7 +184,7 @@ def _placed(text: str) -> Iterator[_Placed]:
     found_at = list(_TOKEN.finditer(plain))
     tokens = [each[0].lower() for each in found_at]
     for n, token in enumerate(tokens):
-        found = figures_of(token) or ({token} if token in _NAMES else frozenset())
+        found = written_numbers(token) or ({token} if token in _NAMES else frozenset())
         for figure in found:
             beside = [tokens[at] for at in (n - 1, n + 1) if 0 <= at < len(tokens)]
             further = [tokens[at] for at in (n - 2, n + 2) if 0 <= at < len(tokens)]

@@ -31,7 +31,7 @@ from rag_harness.derived.attribution.remedies import REMEDIES
 from rag_harness.derived.attribution.right import Rightness, plain_terms, share_within
 from rag_harness.derived.attribution.turns import GOLD_HISTORY, STANDALONE
 from rag_harness.derived.attribution.unfinished import CutOff
-from rag_harness.words.written_numbers import figures_of
+from rag_harness.words.terms import written_numbers
 
 _WORST_FIRST = (
     "not in the index",
@@ -329,10 +329,10 @@ def _stood(gold: GoldFacts) -> str:
 
 def _unsaid(facts: FailureFacts) -> Iterator[QuoteFact]:
     """Yield the needed quotes of which the answer has neither a figure nor half of the words."""
-    asked, said = figures_of(facts.query), figures_of(facts.answer)
+    asked, said = written_numbers(facts.query), written_numbers(facts.answer)
     words = plain_terms(facts.answer)
     for fact in facts.gold.needed:
-        figures = figures_of(fact.quote) - asked
+        figures = written_numbers(fact.quote) - asked
         carried = bool(figures & said) if figures else share_within(words, plain_terms(fact.quote)) >= _QUOTE_CARRIED
         if not carried:
             yield fact

@@ -15,7 +15,7 @@ from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Case, Chunk
-from rag_harness.words.written_numbers import figures_of
+from rag_harness.words.terms import written_numbers
 
 QuotePlace = Literal[
     "in context",
@@ -120,9 +120,9 @@ def doubt_of(case: Case) -> str:
     quoted = " ".join(one.quote for one in case.evidence)
     if not case.answerable or not quoted.strip() or not case.ground_truth.strip():
         return ""
-    figures = figures_of(case.ground_truth) - figures_of(case.query.text)
+    figures = written_numbers(case.ground_truth) - written_numbers(case.query.text)
     in_words = share_within(plain_terms(quoted), plain_terms(case.ground_truth) - plain_terms(case.query.text))
-    if figures & figures_of(quoted) or in_words >= _NOTHING_SHARED:
+    if figures & written_numbers(quoted) or in_words >= _NOTHING_SHARED:
         return ""
     also = " and none of its figures" if figures else ""
     return f"the evidence carries {in_words:.0%} of what the ground truth adds to the question{also}"
@@ -285,5 +285,5 @@ def _stale(
         heir = shelf.superseded.get(doc_id, "") if shelf is not None else ""
         texts = [case.query.text, case.ground_truth, *quotes, *current, *([shelf.page_text(heir)] if shelf else [])]
         old = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
-        only = figures_of(" ".join(old)) - figures_of(" ".join(texts))
-        yield from ((figure, doc_id) for figure in sorted(figures_of(row.llm_answer) & only))
+        only = written_numbers(" ".join(old)) - written_numbers(" ".join(texts))
+        yield from ((figure, doc_id) for figure in sorted(written_numbers(row.llm_answer) & only))

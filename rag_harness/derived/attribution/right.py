@@ -17,8 +17,7 @@ from rag_harness.types import Case
 from rag_harness.words.abstention import declines
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.language import foreign
-from rag_harness.words.terms import terms
-from rag_harness.words.written_numbers import NUMBER_WORDS, figures_of
+from rag_harness.words.terms import NUMBER_WORDS, terms, written_numbers
 
 LEAST_FIGURES, LEAST_WORDS = 2 / 3, 0.5
 """Least shares of the figures and of the content words of a text that an answer must have."""
@@ -45,7 +44,7 @@ def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
     abstained = abstained or declines(answer)
     if not case.answerable:
         return Rightness(float(abstained), abstained)
-    wanted = [text for text in (case.ground_truth, _vital_quotes(case)) if plain_terms(text) or figures_of(text)]
+    wanted = [text for text in (case.ground_truth, _vital_quotes(case)) if plain_terms(text) or written_numbers(text)]
     if not wanted or any(map(foreign, wanted)):
         return Rightness(None, False)
     if abstained or not answer.strip():
@@ -61,7 +60,7 @@ def needed_quotes(case: Case) -> list[str]:
 
 def carries(text: str, wanted: str) -> bool:
     """Return whether a text has enough of the figures and content words of ``wanted``."""
-    return bool(text) and bool(plain_terms(wanted) or figures_of(wanted)) and _carried(text, wanted).right
+    return bool(text) and bool(plain_terms(wanted) or written_numbers(wanted)) and _carried(text, wanted).right
 
 
 def plain_terms(text: str) -> frozenset[str]:
@@ -77,8 +76,8 @@ def share_within(part: frozenset[str], whole: frozenset[str]) -> float:
 
 
 def _carried(answer: str, text: str) -> Rightness:
-    numbers, words = figures_of(text), plain_terms(text)
-    in_figures, in_words = share_within(figures_of(answer), numbers), share_within(plain_terms(answer), words)
+    numbers, words = written_numbers(text), plain_terms(text)
+    in_figures, in_words = share_within(written_numbers(answer), numbers), share_within(plain_terms(answer), words)
     value = (in_figures + in_words) / 2 if numbers else in_words
     return Rightness(value, in_figures >= LEAST_FIGURES and in_words >= LEAST_WORDS)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rag_harness.derived.attribution.right import Rightness, carries, plain_terms
 from rag_harness.types import Case
-from rag_harness.words.written_numbers import figures_of
+from rag_harness.words.terms import written_numbers
 
 _LEAST_TERMS = 3
 """Least number of words and figures that distinguish a ground truth from others."""
@@ -41,7 +41,7 @@ class Golds:
         """
         if right.right or right.value is None or not case.answerable:
             return ""
-        asked, said, figures = plain_terms(case.query.text), plain_terms(answer), figures_of(answer)
+        asked, said, figures = plain_terms(case.query.text), plain_terms(answer), written_numbers(answer)
         mine = len(asked & _gold_terms(case))
         for other in self._known:
             is_near = len(asked & other.terms) >= mine + _MORE and len(said & other.terms) >= _MOSTLY * len(said)
@@ -52,11 +52,11 @@ class Golds:
 
 
 def _is_told(text: str) -> bool:
-    return len(plain_terms(text) | figures_of(text)) >= _LEAST_TERMS
+    return len(plain_terms(text) | written_numbers(text)) >= _LEAST_TERMS
 
 
 def _known(case: Case) -> _Known:
-    return _Known(case, _gold_terms(case), figures_of(case.ground_truth))
+    return _Known(case, _gold_terms(case), written_numbers(case.ground_truth))
 
 
 def _gold_terms(case: Case) -> frozenset[str]:

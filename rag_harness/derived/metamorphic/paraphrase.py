@@ -11,7 +11,7 @@ from rag_harness.engine.jobs import Engine
 from rag_harness.errors import RagHarnessError
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Message
-from rag_harness.words.written_numbers import figures_of
+from rag_harness.words.terms import written_numbers
 from rag_harness.work.once import Once
 
 PROMPT = (
@@ -74,6 +74,6 @@ def checked_paraphrase(question: str, written: str) -> Changed:
     text = " ".join(written.split()).strip("\"'“”")
     if not text or text == " ".join(question.split()):
         return Changed("", "the writer found no other words")
-    if figures_of(text) != figures_of(question):
+    if written_numbers(text) != written_numbers(question):
         return Changed("", "the writer changed a figure")
     return Changed(text)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rag_harness.derived.attribution import right
 from rag_harness.results.row import ExperimentResult
-from rag_harness.words.written_numbers import figures_of
+from rag_harness.words.terms import written_numbers
 
 WORDS = 0.3
 """Least F1 of the content words of two answers without figures that count as the same."""
@@ -64,7 +64,7 @@ def follows(answer: str, canary: str) -> str:
 
 
 def _figures(text: str) -> frozenset[str]:
-    return figures_of(_ONE.sub(" ", text))
+    return written_numbers(_ONE.sub(" ", text))
 
 
 def _declined(after: ComparedAnswer) -> str:

@@ -144,16 +144,10 @@ def _named(where: str, whole: str, request: Mapping[str, Any]) -> frozenset[str]
     ]
     if "logprobs" in request and "logprob" in said:
         found.append("logprobs")
-    if "response_format" in request and re.search(
-        r"response[ _]?format|json[_ ]?(?:schema|object|mode)|structured", said
-    ):
+    if "response_format" in request and _FORMAT.search(said):
         has_schema = request["response_format"].get("type") == "json_schema"
         found.append("json_schema" if has_schema and "json_object" in whole else "response_format")
-    if (
-        "stream" in request
-        and "stream_options" not in found
-        and re.search(r"(?<![a-z_])stream(?:ing)?(?![a-z_])", said)
-    ):
+    if "stream" in request and "stream_options" not in found and _STREAM.search(said):
         found.append("stream")
     roles = {message["role"] for message in request["messages"]}
     is_of_role = _INSTRUCTIONS.search(said) or ("role" in said and ("system" in said or "developer" in said))

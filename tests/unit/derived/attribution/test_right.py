@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.derived.attribution.right import needed_quotes, rightness
 from rag_harness.types import Case, Evidence, Query
-from rag_harness.words.written_numbers import figures_of
+from rag_harness.words.terms import written_numbers
 
 TRUTH = "The fee is €9.90 and is refunded within 45 days."
 
@@ -34,7 +34,7 @@ def test_a_source_that_is_cited_is_no_figure() -> None:
     case = asked("It takes 3 days.")
     assert not rightness(case, "It takes days [Source 3].", False).right
     assert rightness(case, "It takes three days.", False).right
-    assert figures_of("[Sources 1, 3: a.md] nine of 30.0 and 1,500") == {"9", "30", "1500"}
+    assert written_numbers("[Sources 1, 3: a.md] nine of 30.0 and 1,500") == {"9", "30", "1500"}
 
 
 def test_the_words_of_a_vital_quote_are_as_good_as_those_of_the_ground_truth() -> None:
