@@ -269,18 +269,27 @@ def test_a_pipeline_that_blocks_the_loop_does_not_hold_up_the_end(suite: Suite) 
     suite.pytester.makeconftest(
         """
         import asyncio
+        import threading
         import time
         import pytest
         from rag_harness.engine import loop
 
         loop.STOP_WAIT = 0.2
+        FAILED, BLOCKED = threading.Event(), threading.Event()
 
         class Blocks:
             async def answer(self, query):
-                if query.text != "return a lamp":
-                    await asyncio.sleep(0.1)
-                    time.sleep(120)
-                raise LookupError
+                if query.text == "return a lamp":
+                    raise LookupError
+                while not FAILED.is_set():  # Before that, the block would hold up the row of the first.
+                    await asyncio.sleep(0.01)
+                BLOCKED.set()
+                time.sleep(120)
+
+        def pytest_runtest_logreport(report):
+            if report.failed:
+                FAILED.set()
+                assert BLOCKED.wait(30)
 
         @pytest.fixture(scope="session")
         def rag_pipeline():
