@@ -1,4 +1,4 @@
-"""An answer declines by all that it says. benchmarks/refusals.py has 1,223 answers of other hands."""
+"""An answer declines by all that it says. benchmarks/refusals.py has 2,435 answers of other hands."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ from rag_harness.words.abstention import declines
         "Mi dispiace, non ho trovato informazioni su questo.",
         "Daar kan ik in de documenten niets over vinden.",
         "Não encontrei essa informação nos documentos.",
+        "The passages cover fares and seats, but not refunds. Perhaps the fare rules do.",
+        "Les informations fournies ne permettent pas de le déterminer.",
+        "Im Beipackzettel wird die Lagerung nicht erwähnt.",
+        "I can't give tax advice. If you send me the 2021 form, I can read it to you.",
+        "I found no statement on overtime.\n\n**Sources**\n1. Employee handbook, section 5\n2. Works agreement 2019",
+        "The retrieved section covers only codes E-100 to E-299. It does not list E-417.",
     ],
 )
 def test_it_declines(answer: str) -> None:
@@ -49,6 +55,13 @@ def test_the_phrases_of_a_suite_decline_besides() -> None:
         "Der Preis ist nicht im Abo enthalten.",
         "Ce yaourt ne contient pas de lactose.",
         "La batería dura dos días. No encuentro nada sobre la garantía.",
+        "It returns `None` if the key is missing.",
+        "If no entry is found in the index, press Return.",
+        "The pages say that the fee is not refunded.",
+        "The customer writes that she could not find the invoice.",
+        "No exact date is given, although the notes speak of spring.",
+        "We do not share your personal data with advertisers.",
+        "Fourteen days from delivery. The text does not specify whether holidays count.",
         "I don't know. " + "The lamp costs nine euros. " * 300,
     ],
 )
