@@ -230,6 +230,8 @@ def _with_named_key(settings: Settings) -> Settings:
 
 def _with_named_judge(settings: Settings) -> Settings:
     """Let one judge with a table, ``--rag-judge=fused@local``, be the judge of the run."""
-    judge, at, name = settings.judge.partition("@")
+    if "," in settings.judge:
+        return settings
+    judge, _, name = settings.judge.partition("@")
     table = next((each for each in settings.judge_tables if each.name == name), None)
-    return settings_by_table(replace(settings, judge=judge), table) if at and table and "," not in name else settings
+    return settings_by_table(replace(settings, judge=judge), table) if table else settings
