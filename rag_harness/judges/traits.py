@@ -47,10 +47,11 @@ def traits_of(settings: Settings) -> JudgeTraits:
 
     It is made only where its class does not tell.
     """
-    kind = _class_named(judge_name(settings))
+    factory = _factory(judge_name(settings))
+    kind = _class_of(factory)
     if kind is not None and all(stated_truth(kind, name) is not None for name in _NAMES):
         return traits(kind)
-    return traits(_made(settings))
+    return traits(_made(factory, settings))
 
 
 def asks_a_model(settings: Settings) -> bool:
@@ -80,30 +81,39 @@ def model_of_judge(settings: Settings) -> str:
     """Return the name of the model that the settings' judge has: that of role ``judge``, or its own."""
     if not judges_in_process(settings) and traits_of(settings).asks_model:
         return endpoint_of(settings, "judge").model
-    stated = getattr_static(_class_named(judge_name(settings)), "model", None)
-    return stated if isinstance(stated, str) else str(getattr(_made(settings), "model", settings.judge_model))
+    factory = _factory(judge_name(settings))
+    stated = getattr_static(_class_of(factory), "model", None)
+    return stated if isinstance(stated, str) else str(getattr(_made(factory, settings), "model", settings.judge_model))
+
+
+def _factory(name: str) -> Any:
+    """Return what makes the judge of this name; None where it is not installed, or cannot be imported."""
+    try:
+        return resolve("judges", name)
+    except Exception as error:  # a user's own module may raise anything; who judges with it is told so
+        log.info("The judge %s cannot be imported, so it does not say what it is: %s", name, error)
+        return None
+
+
+def _class_of(factory: Any) -> type | None:
+    """Return the class of what a factory makes: it is this class, or its annotation names one."""
+    if isclass(factory):
+        return factory
+    try:
+        found = get_type_hints(factory).get("return")
+    except Exception:  # an annotation may name anything, also what is not imported
+        return None
+    return found if isclass(found) and not getattr(found, "_is_protocol", False) else None
 
 
 @lru_cache(maxsize=16)
-def _made(settings: Settings) -> Any:
+def _made(factory: Any, settings: Settings) -> Any:
     """Return the judge, made for its attributes alone; None where it cannot be made."""
-    from rag_harness.judges.spent import CountedParts  # imported for judges of the project only
+    from rag_harness.judges.spent import CountedParts  # imported for judges of a project only
     from rag_harness.pipelines.parts import RunParts
 
     try:
-        return resolve("judges", judge_name(settings))(CountedParts(RunParts(settings)))
-    except Exception as error:  # a user's own judge may raise anything; who judges with it is told so
+        return factory(CountedParts(RunParts(settings)))
+    except Exception as error:  # the same: who judges with it is told so
         log.info("The judge %s cannot be made, so it does not say what it is: %s", judge_name(settings), error)
         return None
-
-
-def _class_named(name: str) -> type | None:
-    """Return the class of a registered judge: its factory is this class, or an annotation of it names it."""
-    try:
-        factory = resolve("judges", name)
-        if isclass(factory):
-            return factory
-        found = get_type_hints(factory).get("return")
-    except Exception:  # a user's own module may raise anything, and an annotation may name what is not imported
-        return None
-    return found if isclass(found) and not getattr(found, "_is_protocol", False) else None
