@@ -61,7 +61,7 @@ def asks_a_model(settings: Settings) -> bool:
     )
 
 
-def asking(settings: Settings, authors: Sequence[tuple[str, str, str]]) -> dict[str, bool]:
+def judges_asking(settings: Settings, authors: Sequence[tuple[str, str, str]]) -> dict[str, bool]:
     """Return whether each judge of a run asks a model, by its name; without those that do not say.
 
     ``authors`` are the judges that judged, those of a panel in its order, by name, model and revision.

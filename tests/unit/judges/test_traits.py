@@ -14,8 +14,8 @@ from rag_harness.judges.mock import MockOpinion
 from rag_harness.judges.ready import check_judge
 from rag_harness.judges.traits import (
     JudgeTraits,
-    asking,
     asks_a_model,
+    judges_asking,
     model_of_judge,
     says_the_same,
     traits,
@@ -133,9 +133,9 @@ def test_no_judge_is_called_an_llm_that_does_not_say_it_is_one(asks: bool | None
 
 
 def test_the_record_of_a_run_says_of_each_judge_whether_it_asks(register: Register) -> None:
-    assert asking(register(Rules), [("own", "rules/1", "1")]) == {"own": False}
-    assert asking(register(lambda _parts: Plain()), [("own", "rules/1", "1")]) == {}
-    assert asking(register(Rules), [("nobody", "", "")]) == {}
+    assert judges_asking(register(Rules), [("own", "rules/1", "1")]) == {"own": False}
+    assert judges_asking(register(lambda _parts: Plain()), [("own", "rules/1", "1")]) == {}
+    assert judges_asking(register(Rules), [("nobody", "", "")]) == {}
 
 
 @pytest.mark.parametrize("name", ["embedded", "encoder", "mock", "fused", "ragas"])

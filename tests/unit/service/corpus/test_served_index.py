@@ -97,9 +97,7 @@ def test_an_index_of_ones_own_that_can_change_is_served(tmp_path: Path, own: Own
 
 def test_one_that_cannot_change_is_refused_with_the_reason(tmp_path: Path, own: Own) -> None:
     own("")
-    with pytest.raises(
-        SettingsError, match=r"own_index has no open_points\(settings, folder, name\)"
-    ):
+    with pytest.raises(SettingsError, match=r"own_index has no open_points\(settings, folder, name\)"):
         serve(tmp_path, index="mine")
 
 
