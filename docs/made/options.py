@@ -55,7 +55,9 @@ def page() -> str:
 
 def _only_checked() -> dict[str, Any]:
     """Return names that the table imports for the type checker alone."""
-    return dict.fromkeys(("ConfigurationSpec", "DataSpec", "EndpointSpec", "OwnOption", "ReliabilityNumbers"), object)
+    return dict.fromkeys(
+        ("ConfigurationSpec", "DataSpec", "EndpointSpec", "JudgeTable", "OwnOption", "ReliabilityNumbers"), object
+    )
 
 
 def _option(each: Field[Any], hint: Any) -> str:

@@ -39,7 +39,7 @@ class Scoring:
 
     def __init__(self, chosen: argparse.Namespace, command: str, settings: Iterable[str] = ()) -> None:
         from rag_harness.judges.answers.judging_answers import AskedMeasures
-        from rag_harness.models.api_keys import check_one_judge
+        from rag_harness.judges.ready import check_one_judge
         from rag_harness.pipelines.parts import RunParts
 
         self._settings = settings_of_suite(settings, settings_said(chosen, (*settings, *_SETTINGS)))
@@ -54,6 +54,7 @@ class Scoring:
         from rag_harness.judges.answers.answer_scores import score_file
         from rag_harness.judges.in_conversation import in_conversations
         from rag_harness.judges.made import judge_of
+        from rag_harness.judges.traits import traits_of
         from rag_harness.report.summary import judge_said
         from rag_harness.words.abstention import declines
 
@@ -63,5 +64,9 @@ class Scoring:
             answers, self._scores, self._asked, judge, self._settings, lambda answer: declines(answer, own)
         )
         tally = run_closing(work, self.parts)
-        say(*tally.lines(), f"judged by {judge_said(judge.name, judge.model)}", f"scores: {self._scores}")
+        say(
+            *tally.lines(),
+            f"judged by {judge_said(judge.name, judge.model, traits_of(self._settings).asks_model)}",
+            f"scores: {self._scores}",
+        )
         return bool(tally.measured)

@@ -17,7 +17,7 @@ from rag_harness.errors import RagHarnessError
 from rag_harness.files.cache_folder import note_use
 from rag_harness.files.kept_content import SUFFIX, read_kept, write_kept
 from rag_harness.files.sources import json_digest
-from rag_harness.judges.made import says_the_same
+from rag_harness.judges.traits import says_the_same
 from rag_harness.measures import Score
 from rag_harness.measures.judged import JudgedMeasure, Material
 from rag_harness.models.model_names import judge_name

@@ -11,7 +11,7 @@ from rag_harness.errors import RagHarnessError
 from rag_harness.models.anew import Session, asked_again, asked_in
 from rag_harness.pipelines.given_searches import GivenSearches, giving
 from rag_harness.protocols import Experiment
-from rag_harness.registry.own_parts import is_own_code, stated_retrieval
+from rag_harness.registry.own_parts import is_own_code, stated_truth
 from rag_harness.settings import Settings
 from rag_harness.types import Hit, PipelineOutput, Query
 
@@ -89,6 +89,6 @@ def says_retrieval(experiment: Experiment) -> bool | None:
     """
     if experiment.retrieves is not None:
         return experiment.retrieves
-    if (stated := stated_retrieval(experiment.pipeline)) is not None:
+    if (stated := stated_truth(experiment.pipeline, "retrieves")) is not None:
         return stated
     return True if experiment.retriever is not None else None if is_own_code(experiment.code) else False

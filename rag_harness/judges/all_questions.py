@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from rag_harness.expectations.rubrics import Criterion
 from rag_harness.files.sources import json_digest
@@ -50,11 +51,19 @@ class AllQuestions(ClaimByClaim):
     Args:
         judge: the judge.
         embedder: returns the run's embedder, for how near an answer is to a text.
+        request: what the profile sets or drops of its requests, which also decides what a model says.
     """
 
-    def __init__(self, judge: Judge, embedder: Callable[[], TextEmbedder]) -> None:
+    def __init__(self, judge: Judge, embedder: Callable[[], TextEmbedder], request: str = "") -> None:
         super().__init__(judge)
         self._embedder, self._reading = embedder, JudgementReading(embedder)
+        self._request = request if self.asks_model else ""
+
+    @cached_property
+    def revision(self) -> str:
+        """The judge's revision, and what its model is asked with."""
+        by = f"+{json_digest(self._request)[:8]}" if self._request else ""
+        return f"{super().revision}{by}"
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
         said = super().opinion(material, asks)

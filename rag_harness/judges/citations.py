@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from rag_harness.judges.traits import traits
 from rag_harness.measures.judged import (
     Claim,
     ClaimedText,
@@ -148,6 +149,18 @@ class CitationsOff:
     @property
     def model(self) -> str:
         return self._judge.model
+
+    @property
+    def asks_model(self) -> bool:
+        return bool(traits(self._judge).asks_model)
+
+    @property
+    def deterministic(self) -> bool:
+        return traits(self._judge).deterministic
+
+    @property
+    def reads_conversation(self) -> bool:
+        return traits(self._judge).reads_conversation
 
     @cached_property
     def revision(self) -> str:

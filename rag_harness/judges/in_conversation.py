@@ -49,15 +49,12 @@ from rag_harness.measures.judged.criteria import (
 )
 from rag_harness.measures.judged.turn_criteria import is_of_turns
 from rag_harness.measures.judged.turn_material import MaterialOfTurn
-from rag_harness.models.api_keys import ASKING
-from rag_harness.models.model_names import judge_name
 from rag_harness.models.replies import json_of
 from rag_harness.protocols import JudgeParts
 from rag_harness.registry.revisions import REVISIONS
 from rag_harness.types import Message
 from rag_harness.work.once import Once
 
-_BY_VECTORS = ("embedded", "encoder", "mock")
 OWN_WORDS = 0.8
 """What the turn's own words weigh in relevancy, beside all that was asked so far."""
 _WRITING = "turn_question"
@@ -66,8 +63,7 @@ _WRITING = "turn_question"
 
 def in_conversations(judge: Judge, parts: JudgeParts) -> Judge:
     """Return ``judge``, made from ``parts``, as one that sees what was said before an answer."""
-    asks_a_model = judge_name(parts.settings) in ASKING
-    return InConversation(judge, (lambda: asking_of(CountedParts(parts), shares=True)) if asks_a_model else None)
+    return InConversation(judge, (lambda: asking_of(CountedParts(parts), shares=True)) if judge.asks_model else None)
 
 
 class InConversation:
@@ -88,6 +84,18 @@ class InConversation:
     @property
     def model(self) -> str:
         return self._judge.model
+
+    @property
+    def asks_model(self) -> bool:
+        return self._judge.asks_model
+
+    @property
+    def deterministic(self) -> bool:
+        return self._judge.deterministic
+
+    @property
+    def reads_conversation(self) -> bool:
+        return self._judge.reads_conversation
 
     @property
     def revision(self) -> str:
@@ -111,7 +119,7 @@ class InConversation:
     def _opinion(self, material: MaterialOfTurn, asks: Collection[JudgeQuestion]) -> Opinion:
         if not material.said:
             return self._judge.opinion(material, asks)
-        if self.name in _BY_VECTORS:
+        if not self.reads_conversation:
             so_far = replace(material, question=asked_so_far(material))
             return _OfTurn(self._judge.opinion(material, asks), lambda: self._weighed(material, so_far))
         shown = replace(material, question=in_conversation(material))

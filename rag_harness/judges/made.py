@@ -11,9 +11,9 @@ from rag_harness.judges.all_questions import AllQuestions
 from rag_harness.judges.citations import CitationsOff
 from rag_harness.judges.parts_around import PartsAround
 from rag_harness.judges.spent import CountedParts
+from rag_harness.judges.traits import traits
 from rag_harness.measures.judged import Judge
 from rag_harness.models.anew import asked_again
-from rag_harness.models.api_keys import ASKING
 from rag_harness.models.model_names import chat_name, judge_name
 from rag_harness.models.recording.store import ArrayStore
 from rag_harness.protocols import ChatModel, JudgeParts
@@ -31,7 +31,7 @@ def judge_of(parts: JudgeParts, bare: Judge | None = None) -> Judge:
         RegistryError: no judge has the name in the settings.
         PrerequisiteError: it needs a package that is not installed.
     """
-    return AllQuestions(bare or bare_judge(parts), parts.embedder)
+    return AllQuestions(bare or bare_judge(parts), parts.embedder, parts.settings.judge_request)
 
 
 def bare_judge(parts: JudgeParts) -> Judge:
@@ -53,7 +53,7 @@ def scores_fingerprint(judge: Judge, settings: Settings) -> str | None:
     """
     name = judge_name(settings)
     model, url = settings.judge_model or settings.chat_model, settings.judge_base_url or settings.chat_base_url
-    asked = chat_name(replace(settings, chat_model=model, chat_base_url=url)) if name in ASKING else ""
+    asked = chat_name(replace(settings, chat_model=model, chat_base_url=url)) if traits(judge).asks_model else ""
     if asked and is_own(module_of("chat", asked)):
         return None
     return stated_fingerprint(judge) if may_be_kept(judge, module_of("judges", name)) else None
@@ -62,11 +62,6 @@ def scores_fingerprint(judge: Judge, settings: Settings) -> str | None:
 def asked_anew(parts: JudgeParts, repeat: int) -> Judge:
     """Return the same judge without earlier replies. Each repeat has a seed of its own."""
     return judge_of(_Anew(parts, repeat))
-
-
-def says_the_same(settings: Settings) -> bool:
-    """Whether a repeated judgement always gives the same result, because the judge is deterministic."""
-    return judge_name(settings) in ("embedded", "encoder")
 
 
 class _Anew(PartsAround):

@@ -27,6 +27,9 @@ class MockJudge:
     """Counts shared words."""
 
     name = "mock"
+    asks_model = False
+    deterministic = True
+    reads_conversation = False
     model = "mock/word-overlap"
     revision = REVISIONS["judges/mock"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rag_harness.judges.made import says_the_same
 from rag_harness.judges.parts_around import PartsAround
+from rag_harness.judges.traits import says_the_same
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.judge_panel import settings_of_judges
 from rag_harness.protocols import ChatModel, JudgeParts

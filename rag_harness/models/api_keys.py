@@ -5,18 +5,14 @@ from __future__ import annotations
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError, unknown
-from rag_harness.models.endpoints import Endpoint, endpoint_of
-from rag_harness.models.judge_panel import settings_of_judges
-from rag_harness.models.model_names import chat_name, embedder_name, judge_name
+from rag_harness.errors import PrerequisiteError, SettingsError
+from rag_harness.models.endpoints import endpoint_of, key_variable
+from rag_harness.models.model_names import chat_name, embedder_name
 from rag_harness.models.recording.network_guard import LOOPBACK
-from rag_harness.registry import model_name, registered, rivals
+from rag_harness.registry import model_name
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.prices import prices_of
 from rag_harness.settings.profiles import EMBEDDED_URL
-
-ASKING = ("fused", "ragas")
-"""Judges that call a chat model."""
 
 
 def check_api_keys(settings: Settings) -> None:
@@ -29,27 +25,10 @@ def check_api_keys(settings: Settings) -> None:
         return
     for model in filter(None, [settings.chat_model, settings.writer_model, settings.rewrite_model]):
         _check_price(settings, model)
-    helpers = [line for role in ("writer", "rewrite") for line in _helper_key(settings, role)]
+    called = [role for role in ("writer", "rewrite") if getattr(settings, f"{role}_model")]
+    others = [role for role in called if endpoint_of(settings, role).base_url != settings.chat_base_url]
+    helpers = [line for role in others for line in _role_key(settings, role)]
     _refuse([*_chat_key(settings), *helpers, *_embedding_key(settings)])
-
-
-def asks_a_model(settings: Settings) -> bool:
-    """Return whether a judge of the run calls a chat model."""
-    return any(judge_name(each) in ASKING for each in settings_of_judges(settings))
-
-
-def check_judge(settings: Settings) -> None:
-    """Check key and price of the judge, or of each judge of a panel, for a run that judges.
-
-    Raises:
-        SettingsError: the panel cannot be used.
-        RegistryError: no judge has that name, or several have it.
-        PrerequisiteError: the judge cannot be called; says why.
-    """
-    for each in settings_of_judges(settings):
-        _check_judge(each)
-    if settings.panel and settings.engine == "ray":
-        raise SettingsError("A panel of judges is asked from the process of the tests: leave out --rag-engine=ray.")
 
 
 def check_user(settings: Settings) -> None:
@@ -66,42 +45,17 @@ def check_user(settings: Settings) -> None:
             "--rag-user-base-url, or leave --rag-user-model out, and a script plays."
         )
     if access_of(settings).calls_network:
-        _check_price(settings, settings.user_model)
-        same = settings.user_base_url in ("", settings.chat_base_url)
-        _refuse(_chat_key(settings) if same else _helper_key(settings, "user"))
+        check_called(settings, "user")
 
 
-def check_one_judge(settings: Settings, what: str) -> None:
-    """Check the judge of ``what``, which takes one judge.
+def check_called(settings: Settings, role: str) -> None:
+    """Check key and price of the model of another role than ``answer``, for a run that calls it.
 
     Raises:
-        PrerequisiteError: the settings name a panel, or the judge cannot be called; says why.
+        PrerequisiteError: one of them is missing; says which.
     """
-    if "," in settings.judge or settings.panel:
-        raise SettingsError(f"{what} takes one judge at a time, and --rag-judge={settings.judge} is a panel.")
-    check_judge(settings)
-
-
-def _check_judge(settings: Settings) -> None:
-    name = judge_name(settings)
-    if name not in registered("judges"):
-        raise RegistryError(unknown("judge", name, registered("judges")))
-    if len(found := rivals("judges", name)) > 1:
-        raise RegistryError(
-            f"{len(found)} judges are called {name!r}: {' and '.join(found)}. Which of them would judge is left to "
-            f"chance. Uninstall one, or register yours by another name."
-        )
-    if name not in ASKING:
-        return
-    asked = endpoint_of(settings, "judge")
-    if asked.base_url in ("", EMBEDDED_URL):
-        raise SettingsError(
-            f"The judge {name!r} asks a chat model, but {asked.model!r} is the reader in this process. Name one with "
-            f"--rag-judge-model and --rag-judge-base-url, or leave --rag-judge out."
-        )
-    if access_of(settings).calls_network:
-        _check_price(settings, asked.model)
-        _refuse(_judge_key(settings, asked))
+    _check_price(settings, endpoint_of(settings, role).model)
+    _refuse(_role_key(settings, role))
 
 
 def _refuse(missing: list[str]) -> None:
@@ -133,22 +87,14 @@ def _chat_key(settings: Settings) -> list[str]:
     ]
 
 
-def _judge_key(settings: Settings, asked: Endpoint) -> list[str]:
-    if asked.api_key or _is_local(asked.base_url):
-        return []
-    same = asked.base_url == settings.chat_base_url
-    name = settings.judge_api_key_env or (settings.chat_api_key_env if same else "") or "RAG_JUDGE_API_KEY"
-    return [f"{name} is not set: mode {settings.mode} judges with {asked.model} at {asked.base_url}."]
-
-
-def _helper_key(settings: Settings, role: str) -> list[str]:
-    """Return the missing key of another model than the answering one; empty if none is missing."""
+def _role_key(settings: Settings, role: str) -> list[str]:
+    """Return the missing key of another role than ``answer``; empty if none is missing."""
     asked = endpoint_of(settings, role)
-    if not getattr(settings, f"{role}_model") or asked.api_key or asked.base_url == EMBEDDED_URL:
+    if asked.api_key or asked.base_url == EMBEDDED_URL or _is_local(asked.base_url):
         return []
-    if _is_local(asked.base_url) or asked.base_url == settings.chat_base_url:
-        return []
-    return [f"RAG_{role.upper()}_API_KEY is not set: mode {settings.mode} calls {asked.model} at {asked.base_url}."]
+    does = "judges with" if role == "judge" else "calls"
+    name = key_variable(settings, role)
+    return [f"{name} is not set: mode {settings.mode} {does} {asked.model} at {asked.base_url}."]
 
 
 def _is_local(url: str) -> bool:

@@ -13,19 +13,21 @@ from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.protocols import ChatModel, KeyOwner, Stores
 from rag_harness.registry import resolve
 from rag_harness.settings import Settings
-
-ROLES = ("answer", "judge", "writer", "rewrite", "user")
-_OPTIONS_OF = {"answer": "chat"}
-"""Prefix of a role's options, where it is not the role's name."""
+from rag_harness.settings.request_fields import RequestFields
+from rag_harness.settings.role_tables import ROLES, prefix_of
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The endpoint of one role: the model, its server, and the key for that server."""
+    """The endpoint of one role: the model, its server, the key for that server, and the fields of its requests.
+
+    ``request`` is a text, as ``RequestFields`` reads it.
+    """
 
     model: str
     base_url: str
     api_key: str = field(default="", repr=False)
+    request: str = ""
 
 
 def endpoint_of(settings: Settings, role: str) -> Endpoint:
@@ -38,23 +40,23 @@ def endpoint_of(settings: Settings, role: str) -> Endpoint:
     """
     if role not in ROLES:
         raise SettingsError(unknown("role", role, ROLES))
-    own = _own_options(settings, _OPTIONS_OF.get(role, role))
+    own = _own_options(settings, prefix_of(role))
     url = own["base_url"] or settings.chat_base_url
     key = own["api_key"] or (settings.chat_key if url == settings.chat_base_url else "")
-    return Endpoint(own["model"] or settings.chat_model, url, key)
+    return Endpoint(own["model"] or settings.chat_model, url, key, own["request"])
 
 
 def key_variable(settings: Settings, role: str) -> str:
     """Return the name of the variable that holds the key of ``role``."""
-    own = _own_options(settings, _OPTIONS_OF.get(role, role))
-    if role != "answer" and not own["api_key"] and own["base_url"] in ("", settings.chat_base_url):
+    begin = prefix_of(role)
+    own, named = _own_options(settings, begin), getattr(settings, f"{begin}_api_key_env", "")
+    if role != "answer" and not (own["api_key"] or named) and own["base_url"] in ("", settings.chat_base_url):
         return key_variable(settings, "answer")
-    begin = _OPTIONS_OF.get(role, role)
-    return getattr(settings, f"{begin}_api_key_env", "") or f"RAG_{begin.upper()}_API_KEY"
+    return named or f"RAG_{begin.upper()}_API_KEY"
 
 
 def _own_options(settings: Settings, begin: str) -> dict[str, str]:
-    return {name: getattr(settings, f"{begin}_{name}", "") for name in ("model", "base_url", "api_key")}
+    return {name: getattr(settings, f"{begin}_{name}", "") for name in ("model", "base_url", "api_key", "request")}
 
 
 @dataclass(frozen=True)
@@ -141,15 +143,20 @@ class Endpoints:
         max_output_tokens: int | None = None,
         model: str = "",
     ) -> Settings:
-        """Return the settings for the chat adapter of ``role``. Its own endpoint is in ``chat_*``."""
+        """Return the settings for the chat adapter of ``role``. Its own endpoint is in ``chat_*``.
+
+        What its table in the profile says goes before what the caller asks for.
+        """
         endpoint = endpoint_of(self._settings, role)
         sampling: dict[str, Any] = {"temperature": temperature, "max_output_tokens": max_output_tokens}
+        sampling |= RequestFields.read(endpoint.request).sampling
         return replace(
             self._settings,
             chat_model=model or endpoint.model,
             chat_base_url=endpoint.base_url,
             chat_api_key=endpoint.api_key,
             chat_api_key_env="",
+            chat_request=endpoint.request,
             **{name: value for name, value in sampling.items() if value is not None},
         )
 

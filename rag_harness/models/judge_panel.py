@@ -1,21 +1,31 @@
-"""The judges of a panel, as ``--rag-judge`` names them: ``fused@gpt-x,fused@meta/llama-3:8b,embedded``."""
+"""The judges of a panel, as ``--rag-judge`` names them: ``fused@gpt-x,fused@meta/llama-3:8b,embedded``.
+
+What is behind the first ``@`` is the name of a judge's table in the profile, or of a model.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rag_harness.errors import SettingsError
 from rag_harness.settings import Settings
+from rag_harness.settings.judge_keys import settings_by_table
+from rag_harness.settings.role_tables import JudgeTable
 
 _RULES = "--rag-panel=majority, mean or calibrated"
 
 
 @dataclass(frozen=True, slots=True)
 class PanelMember:
-    """A judge of a panel: its registered name, and its model; "" stands for that of ``--rag-judge-model``."""
+    """A judge of a panel: its registered name, its model, and its table, if it has one.
+
+    An empty model stands for that of ``--rag-judge-model``.
+    """
 
     judge: str
     model: str = ""
+    table: JudgeTable | None = None
 
     def __str__(self) -> str:
         return f"{self.judge}@{self.model}" if self.model else self.judge
@@ -42,24 +52,29 @@ def panel_of(settings: Settings) -> tuple[PanelMember, ...]:
                 f"judge@model is for the judges of a panel."
             )
         return ()
-    members = tuple(_member(each, named) for each in named.split(","))
+    tables = {each.name: each for each in settings.judge_tables}
+    members = tuple(_member(each, named, tables) for each in named.split(","))
     if not rule:
         raise SettingsError(f"--rag-judge={named} names {len(members)} judges: say how they decide, {_RULES}.")
-    resolved = [replace(each, model=each.model or settings.judge_model) for each in members]
+    resolved = [(each.judge, each.model or settings.judge_model) for each in members]
     twice = [str(each) for n, each in enumerate(members) if resolved[n] in resolved[:n]]
     if twice:
-        raise SettingsError(f"--rag-judge={named} names the same judge and model twice: {', '.join(twice)}.")
+        raise SettingsError(
+            f"--rag-judge={named} names the same judge and model twice: {', '.join(twice)}. Scores are kept under both "
+            f"names, whatever the address."
+        )
     return members
 
 
-def _member(said: str, named: str) -> PanelMember:
+def _member(said: str, named: str, tables: Mapping[str, JudgeTable]) -> PanelMember:
     judge, at, model = (part.strip() for part in said.partition("@"))
     if not judge or (at and not model):
         raise SettingsError(
             f"--rag-judge={named}: {said!r} names no judge{' model' if judge else ''}. A panel is judges with commas "
             f"between, each with its model where it asks one: fused@gpt-x,embedded."
         )
-    return PanelMember(judge, model)
+    table = tables.get(model)
+    return PanelMember(judge, table.model if table else model, table)
 
 
 def settings_of_judges(settings: Settings) -> tuple[Settings, ...]:
@@ -74,4 +89,5 @@ def settings_of_judges(settings: Settings) -> tuple[Settings, ...]:
 
 def settings_of_member(settings: Settings, member: PanelMember) -> Settings:
     """Return the settings in which one judge of the panel is the only judge."""
-    return replace(settings, judge=member.judge, judge_model=member.model or settings.judge_model, panel="")
+    alone = replace(settings, judge=member.judge, judge_model=member.model or settings.judge_model, panel="")
+    return settings_by_table(alone, member.table) if member.table else alone

@@ -35,9 +35,17 @@ def is_simulated(settings: Settings) -> bool:
 
 def judge_name(settings: Settings) -> str:
     """Return the registered name of the judge."""
-    model = settings.judge_model or settings.chat_model
-    in_process = {"embedded": "embedded", "mock": "mock"}.get(model.partition("/")[0], "")
-    return settings.judge or (in_process if not settings.judge_base_url else "") or "fused"
+    return settings.judge or _in_process(settings) or "fused"
+
+
+def judges_in_process(settings: Settings) -> bool:
+    """Return whether the name of its model makes a part of this package the judge, which asks nobody."""
+    return not settings.judge and bool(_in_process(settings))
+
+
+def _in_process(settings: Settings) -> str:
+    seller = (settings.judge_model or settings.chat_model).partition("/")[0]
+    return seller if seller in ("embedded", "mock") and not settings.judge_base_url else ""
 
 
 def _adapter(group: str, model: str, guess: str) -> str:

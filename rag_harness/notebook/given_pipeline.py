@@ -13,7 +13,7 @@ from rag_harness.pipelines.calling import called
 from rag_harness.pipelines.declared import declared
 from rag_harness.pipelines.returned import output_of
 from rag_harness.protocols import Experiment
-from rag_harness.registry.own_parts import is_reusable, stated_fingerprint, stated_retrieval
+from rag_harness.registry.own_parts import is_reusable, stated_fingerprint, stated_truth
 from rag_harness.settings.endpoint_checks import check_name
 from rag_harness.types import PipelineOutput, Query
 from rag_harness.work.lasting_loop import lasting_loop
@@ -47,7 +47,7 @@ class AskedApp:
     @property
     def retrieves(self) -> bool | None:
         """Whether the app says that it retrieves; None where it does not say."""
-        return stated_retrieval(self.app)
+        return stated_truth(self.app, "retrieves")
 
     async def answer(self, query: Query) -> PipelineOutput:
         """Answer a query.

@@ -12,6 +12,7 @@ from rag_harness.dataset.data import Data
 from rag_harness.engine.foreign_text import foreign_text
 from rag_harness.engine.interrupted_runs import InterruptedRuns
 from rag_harness.errors import DataError, RagHarnessError
+from rag_harness.judges.traits import judges_asking
 from rag_harness.measures.agents.tool_measures import tools_demanded
 from rag_harness.measures.expectation_measures import demands_of
 from rag_harness.report.wanted import WantedMeasures
@@ -131,6 +132,7 @@ class NotebookRecord:
             resumed=ids_or_all(sorted(arrived.resumed), total),
             judged=list(self.wanted.judged_names(name)),
             authors=[*arrived.authors] if panel else sorted(arrived.authors),
+            asks_model=judges_asking(self.settings, [*arrived.authors]),
             panel=panel,
             rubrics=self.wanted.rubric_versions(name),
             demands={**demands_of(self.cases), **tools_demanded(self.cases)},

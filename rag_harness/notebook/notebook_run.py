@@ -20,8 +20,8 @@ from rag_harness.engine.trial import TrialOutcome
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Here
 from rag_harness.errors import CriticalError, RagHarnessError, RecordingMissError
+from rag_harness.judges.traits import asks_a_model
 from rag_harness.measures.judged import JudgedMeasure
-from rag_harness.models.api_keys import asks_a_model
 from rag_harness.notebook.notebook_record import Arrived
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment

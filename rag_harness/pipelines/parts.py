@@ -109,7 +109,8 @@ class RunParts:
         chosen: dict[str, Any] = {"temperature": temperature, "max_output_tokens": max_output_tokens, "model": model}
         asked = self.endpoints.settings_of(role, **chosen)
         sampled = [asked.temperature, asked.max_output_tokens, asked.seed]
-        decides = {f"{role}_by": [asked.chat_model, asked.chat_base_url, *sampled]}
+        fields = [asked.chat_request] if asked.chat_request else []
+        decides = {f"{role}_by": [asked.chat_model, asked.chat_base_url, *sampled, *fields]}
         note(f"chat {role}", module_of("chat", chat_name(asked)), Endpoints.__module__, **decides)
         if role == "answer":
             note("", **affecting(asked, "generation"))

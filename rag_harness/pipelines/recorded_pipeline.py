@@ -10,7 +10,7 @@ from typing import Any
 from rag_harness.models.recording.app_calls import AppCalls, answering_app
 from rag_harness.pipelines.calling import called
 from rag_harness.pipelines.returned import output_of
-from rag_harness.registry.own_parts import stated_fingerprint, stated_retrieval
+from rag_harness.registry.own_parts import stated_fingerprint, stated_truth
 from rag_harness.types import PipelineOutput, Query
 
 ReplayedBefore = Callable[[], str]
@@ -53,7 +53,7 @@ class RecordedPipeline:
     @property
     def retrieves(self) -> bool | None:
         """Whether the app says that it retrieves; None where it does not say."""
-        return stated_retrieval(self.app)
+        return stated_truth(self.app, "retrieves")
 
     async def answer(self, query: Query) -> PipelineOutput:
         """Answer a query. An answer that hangs on recordings has the date of the oldest of them.

@@ -69,7 +69,7 @@ class Judgements:
             raise CriticalError(f"The judge cannot be asked: {why}")
 
     def _is_remote(self) -> bool:
-        from rag_harness.models.api_keys import asks_a_model
+        from rag_harness.judges.traits import asks_a_model
 
         return self._session.access.calls_network and asks_a_model(self._session.settings)
 

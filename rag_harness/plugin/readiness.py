@@ -101,7 +101,9 @@ class Readiness:
 
     def _check_user(self, experiments: Iterable[str]) -> None:
         """Check the model that plays the users, if one is asked: also in front of a pipeline that declares nothing."""
-        from rag_harness.models.api_keys import asks_a_model, check_judge, check_user
+        from rag_harness.judges.ready import check_judge
+        from rag_harness.judges.traits import asks_a_model
+        from rag_harness.models.api_keys import check_user
 
         settings = self._session.settings
         if not settings.user_model or not any(map(self._session.cases.is_played, experiments)):

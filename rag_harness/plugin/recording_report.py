@@ -76,7 +76,7 @@ def _forecast(session: RagSession, trials: TrialRunner, selected: Collected) -> 
     """Return the line about what the selected trials will ask for."""
     from rag_harness.engine.expected import forecast
     from rag_harness.errors import RagHarnessError
-    from rag_harness.models.api_keys import asks_a_model
+    from rag_harness.judges.traits import asks_a_model
     from rag_harness.pipelines import is_known
 
     try:

@@ -63,7 +63,8 @@ class Repeats:
         from rag_harness.engine.repeated import JUDGE_SEEDS
         from rag_harness.engine.row_judging import Judging
         from rag_harness.judges.in_conversation import in_conversations
-        from rag_harness.judges.made import asked_anew, judge_of, says_the_same
+        from rag_harness.judges.made import asked_anew, judge_of
+        from rag_harness.judges.traits import says_the_same
 
         session = self._session
         first = JUDGE_SEEDS * (repeat - 1)

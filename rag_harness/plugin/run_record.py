@@ -166,6 +166,7 @@ class RunRecord:
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
         from rag_harness.engine.interrupted_runs import InterruptedRuns
+        from rag_harness.judges.traits import judges_asking
         from rag_harness.measures.agents.tool_measures import tools_demanded
         from rag_harness.measures.expectation_measures import demands_of
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
@@ -190,6 +191,7 @@ class RunRecord:
         panel = self._session.settings.panel if authors else ""
         cases = () if name == GOLDEN else self._session.cases.all_of(name)
         return SuiteRecord(
+            asks_model=judges_asking(self._session.settings, [*authors]),
             data=self._data.name_of(name),
             file=result_path(self._session.output, name).name,
             fingerprints=sorted(arrivals.fingerprints.get(name, ())),

@@ -85,21 +85,24 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
             return ""
     except PrerequisiteError:
         return ""  # the reader of the gates reports it
+    from rag_harness.judges.traits import traits_of
     from rag_harness.models.judge_panel import settings_of_judges
     from rag_harness.report.scorecard import one_family
     from rag_harness.report.summary import judge_said
     from rag_harness.results.panel_names import panel_label
 
     settings = session.settings
-    judges = [_judge_and_model(each) for each in settings_of_judges(settings)]
-    said = panel_label(settings.panel, judges) if settings.panel else judge_said(*judges[0])
+    each = settings_of_judges(settings)
+    judges = [_judge_and_model(judge) for judge in each]
+    alone = "" if settings.panel else judge_said(*judges[0], traits_of(each[0]).asks_model)
+    said = alone or panel_label(settings.panel, judges)
     kin = [line for _, model in judges for line in one_family(model, [settings.chat_model])]
     return "".join(f"\nrag: {line}" for line in (f"judged by {said}", *kin))
 
 
 def _played_by(session: RagSession, selected: Collected) -> str:
     """Say who plays the users of scenarios, and who looks whether a model keeps to them; empty without scenarios."""
-    from rag_harness.models.api_keys import asks_a_model
+    from rag_harness.judges.traits import asks_a_model
     from rag_harness.models.judge_panel import settings_of_judges
     from rag_harness.users.simulated_user import played_by
 
@@ -113,14 +116,10 @@ def _played_by(session: RagSession, selected: Collected) -> str:
 
 
 def _judge_and_model(settings: Settings) -> tuple[str, str]:
-    from rag_harness.models.endpoints import endpoint_of
+    from rag_harness.judges.traits import model_of_judge
     from rag_harness.models.model_names import judge_name
-    from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
-    judge = judge_name(settings)
-    # A judge that runs in this process has its profile's name. It does not ask the model that the settings name.
-    in_process = BUILT_IN_PROFILES.get(judge)
-    return judge, in_process.judge_model if in_process else endpoint_of(settings, "judge").model
+    return judge_name(settings), model_of_judge(settings)
 
 
 def _answers_by(selected: Collected, settings: Settings) -> str:

@@ -29,14 +29,14 @@ def stated_fingerprint(part: Any) -> str:
     return str(stated) if isinstance(stated, (str, int, float)) and not isinstance(stated, bool) else ""
 
 
-def stated_retrieval(part: Any) -> bool | None:
-    """Return whether a part says that it retrieves, its attribute ``retrieves``; None where it says nothing.
+def stated_truth(part: Any, name: str) -> bool | None:
+    """Return what a part says of itself by the attribute ``name``; None where it says nothing.
 
     A method of that name says nothing, nor does an object that makes up any attribute.
     """
-    if getattr_static(part, "retrieves", None) is None:
+    if getattr_static(part, name, None) is None:
         return None
-    stated = part.retrieves
+    stated = getattr(part, name)
     return stated if isinstance(stated, bool) else None
 
 

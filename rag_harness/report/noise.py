@@ -23,7 +23,7 @@ from rag_harness.stats.components import Components, variance_components
 from rag_harness.types import GOLDEN
 
 COMPUTED = "the embedded reader computes its answers, the same each time: not asked again"
-JUDGE_TOO = "; the embedded judge computes too, so the noise of a run is 0"
+JUDGE_TOO = "; the judge computes too, so the noise of a run is 0"
 CONSTANT = "no value differed between the answers to a query: nothing to share out"
 TOO_FEW = "no query has a value for each answer"
 BUY = {"query": "queries", "pipeline": "answers (--rag-repeats)", "judge": "judgements (--rag-judge-repeats)"}

@@ -105,13 +105,14 @@ def is_no_llm(model: str) -> bool:
     return model.startswith(("embedded/", "mock/"))
 
 
-def judge_said(judge: str, model: str) -> str:
-    """Name the judge for people. A judge that is not an LLM is not presented as one."""
+def judge_said(judge: str, model: str, asks_model: bool | None) -> str:
+    """Name the judge for people. A judge that is not an LLM is not presented as one, nor one that does not say."""
+    if not model:
+        return "nobody: the judge cannot be had"
     if is_no_llm(model):
         return f"{model} (words and vectors compared, no LLM)"
-    if judge == "encoder":
-        return f"{model} (a classifier of claims, no LLM)"
-    return f"{model} (an LLM, method {judge})" if model else "nobody: the judge cannot be had"
+    what = {True: f"an LLM, method {judge}", False: f"method {judge}, no LLM", None: f"method {judge}"}
+    return f"{model} ({what[asks_model]})"
 
 
 def judges_said(suites: Iterable[SuiteRecord]) -> list[str]:
@@ -119,9 +120,8 @@ def judges_said(suites: Iterable[SuiteRecord]) -> list[str]:
     found: dict[str, None] = {}
     for suite in suites:
         pairs = [author[:2] for author in suite.authors]
-        found |= dict.fromkeys(
-            [panel_label(suite.panel, pairs)] if suite.panel else [judge_said(*pair) for pair in pairs]
-        )
+        alone = [judge_said(judge, model, suite.asks_model.get(judge)) for judge, model in pairs]
+        found |= dict.fromkeys([panel_label(suite.panel, pairs)] if suite.panel else alone)
     return list(found)
 
 

@@ -120,8 +120,8 @@ class WantedMeasures:
         Raises:
             PrerequisiteError: a measure or the judge is not known, or the judge has no key or price.
         """
+        from rag_harness.judges.ready import check_judge
         from rag_harness.measures import parts_of
-        from rag_harness.models.api_keys import check_judge
         from rag_harness.models.judge_panel import panel_of
 
         panel_of(self._settings())

@@ -87,6 +87,7 @@ class SuiteRecord(_Record):
         resumed: cases whose row an earlier run has made.
         judged: measures that the rows were judged on, by name: those of a judge, and those that are computed from them.
         authors: judge, model and revision of each judge of this run; those of a panel in its order.
+        asks_model: whether a judge asks a chat model, by its name; without those that do not say.
         panel: how a panel of judges decides; empty where one judge has judged.
         rubrics: version of each rubric that the answers were held against, by measure: other criteria, other version.
         demands: digest of what its answers owe, by the measure that is about it: other demands, another figure.
@@ -126,6 +127,7 @@ class SuiteRecord(_Record):
     resumed: Some = []
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []
+    asks_model: dict[str, bool] = {}
     panel: str = ""
     rubrics: dict[str, int] = {}
     demands: dict[str, str] = {}

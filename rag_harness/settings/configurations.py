@@ -165,7 +165,7 @@ def _adapter(name: str) -> Any:
     hints = get_type_hints(
         Settings,
         localns=dict.fromkeys(
-            ("ConfigurationSpec", "DataSpec", "EndpointSpec", "OwnOption", "ReliabilityNumbers"), Any
+            ("ConfigurationSpec", "DataSpec", "EndpointSpec", "JudgeTable", "OwnOption", "ReliabilityNumbers"), Any
         ),
     )
     limited: Any = Annotated[hints[name], Field(**about.metadata.get("limits", {}))]

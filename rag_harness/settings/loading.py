@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import Field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -12,10 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.data import DataSpec, named_data
 from rag_harness.settings.durations import seconds_in
+from rag_harness.settings.judge_keys import named_key, settings_by_table
 from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import Profile, profiles, pyproject_entry, pyproject_table
 from rag_harness.settings.reliability_numbers import reliability_numbers
+from rag_harness.settings.request_fields import RequestFields
+from rag_harness.settings.role_tables import ROLES, check_base_url, prefix_of
 from rag_harness.settings.table import Settings, env_name
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def load_settings(
     Raises:
         SettingsError: a value cannot be used or a profile is unknown; names the option, the value and its variable.
     """
-    values = _validated(command_line or {}, ini or {}, Path(rootdir))
+    values, given = _validated(command_line or {}, ini or {}, Path(rootdir))
     settings = _golden_of_questions(Settings(**{**values, "rootdir": str(rootdir)}), ini or {})
     if settings.dry_run:
         settings = _replaying(settings, command_line or {})
@@ -62,7 +64,9 @@ def load_settings(
         from rag_harness.settings.configurations import read_configurations
 
         settings = replace(settings, configurations=read_configurations(Path(rootdir), settings.config))
-    return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
+    settings = _with_profile(settings, given)
+    _check_addresses(settings)
+    return _with_named_judge(_with_named_key(settings))
 
 
 def _golden_of_questions(settings: Settings, ini: Mapping[str, Any]) -> Settings:
@@ -105,12 +109,16 @@ def _refusals(rootdir: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path) -> dict[str, Any]:
+def _validated(
+    command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path
+) -> tuple[dict[str, Any], Collection[str]]:
+    """Return the values of all options, and the names of those that are given."""
     from pydantic import ValidationError
 
     model = _pydantic_model(_by_env_name(ini), rootdir)
     try:
-        return dict(model(**_by_env_name(command_line)).model_dump())
+        found = model(**_by_env_name(command_line))
+        return dict(found.model_dump()), found.model_fields_set
     except ValidationError as error:
         by_name = {env_name(each): each for each in fields(Settings)}
         lines = [_explain(line, by_name[str(line["loc"][0])]) for line in error.errors()]
@@ -169,7 +177,7 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
         localns={
             "DataSpec": DataSpec,
             "OwnOption": OwnOption,
-            **dict.fromkeys(("ConfigurationSpec", "EndpointSpec", "ReliabilityNumbers"), Any),
+            **dict.fromkeys(("ConfigurationSpec", "EndpointSpec", "JudgeTable", "ReliabilityNumbers"), Any),
         },
     )
     declared: dict[str, Any] = {}
@@ -188,32 +196,42 @@ def _listed(value: Any) -> Any:
     return [each.strip() for each in re.split(r"[;\n]", value) if each.strip()] if isinstance(value, str) else value
 
 
-def _with_profile(settings: Settings, rootdir: Path) -> Settings:
-    known = profiles(rootdir)
+def _with_profile(settings: Settings, given: Collection[str]) -> Settings:
+    known = profiles(Path(settings.rootdir))
     if settings.profile not in known:
         raise SettingsError(unknown("profile", settings.profile, known))
     profile = known[settings.profile]
-    if settings.chat_base_url not in ("", profile.chat_base_url):
-        profile = replace(profile, chat_api_key_env="")  # a key goes only to its own endpoint
-    if settings.judge_base_url not in ("", profile.judge_base_url):
-        profile = replace(profile, judge_api_key_env="")
+    for begin in map(prefix_of, ROLES):
+        if getattr(settings, f"{begin}_base_url") not in ("", getattr(profile, f"{begin}_base_url")):
+            key: dict[str, Any] = {f"{begin}_api_key_env": ""}
+            profile = replace(profile, **key)  # a key goes only to its own endpoint
     if settings.judge_base_url and not settings.judge_model:
         profile = replace(profile, judge_model="")  # a named server is asked for the model of the answers
     unset = {each.name: getattr(profile, each.name) for each in fields(Profile) if not getattr(settings, each.name)}
-    return replace(settings, **unset)
+    answer = RequestFields.read(profile.chat_request)
+    sampling = {name: value for name, value in answer.sampling.items() if name not in given}
+    return replace(settings, **{**unset, **sampling, "chat_request": answer.without_options(given).text})
 
 
-def _with_named_key(settings: Settings, rootdir: Path) -> Settings:
+def _check_addresses(settings: Settings) -> None:
+    for name in (*(f"{prefix_of(role)}_base_url" for role in ROLES), "embed_base_url"):
+        check_base_url(name, getattr(settings, name))
+
+
+def _with_named_key(settings: Settings) -> Settings:
     """Look up the keys by the names in the settings. ``.env`` may also hold names that are no options."""
-    for role in ("chat", "judge"):
+    for role in map(prefix_of, ROLES):
         name = getattr(settings, f"{role}_api_key_env")
         if name and not getattr(settings, f"{role}_api_key"):
-            key: dict[str, Any] = {f"{role}_api_key": _named(name, rootdir)}
+            key: dict[str, Any] = {f"{role}_api_key": named_key(name, settings.rootdir)}
             settings = replace(settings, **key)
     return settings
 
 
-def _named(name: str, rootdir: Path) -> str:
-    from dotenv import dotenv_values
-
-    return os.environ.get(name) or dotenv_values(rootdir / ".env", encoding="utf-8-sig").get(name) or ""
+def _with_named_judge(settings: Settings) -> Settings:
+    """Let one judge with a table, ``--rag-judge=fused@local``, be the judge of the run."""
+    if "," in settings.judge:
+        return settings
+    judge, _, name = settings.judge.partition("@")
+    table = next((each for each in settings.judge_tables if each.name == name), None)
+    return settings_by_table(replace(settings, judge=judge), table) if table else settings

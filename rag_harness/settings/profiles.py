@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.settings.role_tables import OWN, ROLES, JudgeTable, judge_tables, role_options
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,39 @@ class Profile:
     embed_model: str
     rerank_model: str
     chat_api_key_env: str = ""
+    chat_request: str = ""
     embed_base_url: str = ""
     judge_model: str = ""
     judge_base_url: str = ""
     judge_api_key_env: str = ""
+    judge_request: str = ""
+    writer_model: str = ""
+    writer_base_url: str = ""
+    writer_api_key_env: str = ""
+    writer_request: str = ""
+    rewrite_model: str = ""
+    rewrite_base_url: str = ""
+    rewrite_api_key_env: str = ""
+    rewrite_request: str = ""
+    user_model: str = ""
+    user_base_url: str = ""
+    user_api_key_env: str = ""
+    user_request: str = ""
+    judge_tables: tuple[JudgeTable, ...] = ()
     stores_of: str = ""
     """The profile whose recorded vectors, scores and cuts are used, and added to; empty for the profile's own."""
 
 
+_KEYS = (
+    "chat_model",
+    "chat_base_url",
+    "chat_api_key_env",
+    "embed_model",
+    "embed_base_url",
+    "rerank_model",
+    "stores_of",
+)
+"""What stands in the table of a profile itself. The model of the answers may stand there; other roles have tables."""
 EMBEDDED_URL = "embedded://"
 """Base URL of the models that answer in this process: the baseline reader, and the simulated model."""
 BASELINE_READER = "embedded/extractive"
@@ -74,26 +100,36 @@ def profiles(rootdir: Path) -> dict[str, Profile]:
     """Return the built-in profiles and those of ``[tool.rag_harness.profiles]`` in rootdir's pyproject.toml."""
     found = dict(BUILT_IN_PROFILES)
     for name, table in pyproject_table(rootdir, "profiles", "one a profile").items():
-        _check(name, table)
+        said = _options_of(name, table)
         base = found.get(name, found["openrouter"])
-        if "chat_base_url" in table:
+        if "chat_base_url" in said:
             base = replace(base, chat_api_key_env="")  # OpenRouter's key must not be sent to another endpoint
-        if "judge_base_url" in table:
-            base = replace(
-                base, judge_model="", judge_api_key_env=""
-            )  # another endpoint does not have the model of this process
-        found[name] = replace(base, **table)
+        if "judge_base_url" in said:
+            base = replace(base, judge_model="")  # another endpoint does not have the model of this process
+        found[name] = replace(base, **said)
     return found
 
 
-def _check(name: str, table: object) -> None:
+def _options_of(name: str, table: object) -> dict[str, Any]:
+    """Return what the table of a profile says, by the names of options."""
     where = f"pyproject.toml, profile {name!r}"
     if not isinstance(table, dict):
         raise SettingsError(f"{where} is {table!r}: expected a table, [tool.rag_harness.profiles.{name}].")
-    check_table_keys(where, table, {each.name for each in fields(Profile)})
-    for key, value in table.items():
+    for key in table:
+        role, _, rest = key.partition("_")
+        if role in ROLES and rest in OWN:
+            raise SettingsError(f"{where}: {key}: write {rest} into [tool.rag_harness.profiles.{name}.{role}].")
+    check_table_keys(where, table, {*_KEYS, *ROLES, "judges"})
+    said: dict[str, Any] = {key: table[key] for key in _KEYS if key in table}
+    for key, value in said.items():
         if not isinstance(value, str):
             raise SettingsError(f"{where}: {key} is {value!r}: expected a string.")
+    for role in ROLES:
+        of_role = role_options(f"{where}, role {role!r}", role, table.get(role, {}))
+        if both := said.keys() & of_role.keys():
+            raise SettingsError(f"{where}: {min(both)} is said twice, in {role!r}, too: keep one of them.")
+        said |= of_role
+    return said | ({"judge_tables": judge_tables(where, table["judges"])} if "judges" in table else {})
 
 
 def pyproject_table(rootdir: Path, name: str, what: str) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.settings.endpoint_spec import EndpointSpec
     from rag_harness.settings.own import OwnOption
     from rag_harness.settings.reliability_numbers import ReliabilityNumbers
+    from rag_harness.settings.role_tables import JudgeTable
 
 _T = TypeVar("_T")
 Mode = Literal["auto", "replay", "record", "live"]
@@ -55,9 +56,12 @@ def paths_option(help_: str, affects: Affects) -> tuple[str, ...]:
     return made
 
 
-def derived(default: _T, help_: str, affects: Affects) -> _T:
-    """Declare a value that is derived from files and other options. It cannot be set directly."""
-    about = {"help": help_, "affects": affects, "env": "", "flag": False, "derived": True}
+def derived(default: _T, help_: str, affects: Affects, *, if_set: bool = False) -> _T:
+    """Declare a value that is derived from files and other options. It cannot be set directly.
+
+    With ``if_set`` it counts for nothing where it has its default: results that were made before it was known stay.
+    """
+    about = {"help": help_, "affects": affects, "env": "", "flag": False, "derived": True, "if_set": if_set}
     made: _T = field(default=default, metadata=about)
     return made
 
@@ -412,6 +416,20 @@ class Settings:
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", "nothing", flag=False)
     stores_of: str = option("", "profile whose recorded vectors and scores are used, too", "nothing", flag=False)
     judge_api_key_env: str = option("", "name of the variable that holds the judge's key", "nothing", flag=False)
+    writer_api_key_env: str = option("", "name of the variable that holds the writer's key", "nothing", flag=False)
+    rewrite_api_key_env: str = option(
+        "", "name of the variable that holds the key of role rewrite", "nothing", flag=False
+    )
+    user_api_key_env: str = option("", "name of the variable that holds the key of role user", "nothing", flag=False)
+    # Fields as RequestFields.text has them.
+    chat_request: str = derived("", "fields of the requests for answers: [….answer]", "generation", if_set=True)
+    judge_request: str = derived("", "fields of the judge's requests: [….judge]", "judging", if_set=True)
+    writer_request: str = derived("", "fields of the writer's requests: [….writer]", "nothing")
+    rewrite_request: str = derived("", "fields of the requests of role rewrite: [….rewrite]", "nothing")
+    user_request: str = derived("", "fields of the requests of role user: [….user]", "nothing")
+    judge_tables: tuple[JudgeTable, ...] = derived(
+        (), "judges of a panel with addresses of their own: [….judges.<name>]", "nothing"
+    )
     endpoint: tuple[str, ...] = paths_option(
         "TOML file that makes a service an experiment of the file's name, repeatable", "nothing"
     )
@@ -498,7 +516,12 @@ def env_name(each: Field[Any]) -> str:
 
 def affecting(settings: Settings, *kinds: Affects) -> dict[str, Any]:
     """Return the options that affect one of ``kinds``, by name."""
-    ours = {each.name: getattr(settings, each.name) for each in fields(Settings) if each.metadata["affects"] in kinds}
+    of_kinds = [each for each in fields(Settings) if each.metadata["affects"] in kinds]
+    ours = {
+        each.name: value
+        for each in of_kinds
+        if (value := getattr(settings, each.name)) != each.default or not each.metadata.get("if_set")
+    }
     return ours | {f"own {option.name}": option.value for option in settings.defined if option.affects in kinds}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.errors import SettingsError
-from rag_harness.models.api_keys import check_one_judge
+from rag_harness.judges.ready import check_one_judge
 from rag_harness.models.judge_panel import panel_of
 from rag_harness.results.panel_names import panel_label, silent_reason
 from rag_harness.settings import Settings

@@ -77,7 +77,7 @@ def look_at_scores(suite: Suite, pairs: Path) -> int:
     """Run the suite, look at the scores, and return how many there are."""
     result = suite.run(*encoder(pairs), MEASURES)
     result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines([f"judged by {pairs} (a classifier of claims, no LLM)"])
+    result.stdout.fnmatch_lines([f"judged by {pairs} (method encoder, no LLM)"])
     found = scores(suite, "faithfulness")
     assert found
     assert [line["value"] for line in found if line["value"] is not None] == [SUPPORTED] * len(found)

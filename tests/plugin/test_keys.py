@@ -78,8 +78,13 @@ def profile(suite: Suite, **urls: str) -> None:
         "rerank_model": "mock/word-overlap",
         **urls,
     }
-    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in told.items())
-    suite.pytester.makepyprojecttoml(f"[tool.rag_harness.profiles.own]\n{lines}")
+    judge = {name.removeprefix("judge_"): told.pop(name) for name in [*told] if name.startswith("judge_")}
+    lines, of_judge = (
+        "".join(f"{name} = {json.dumps(value)}\n" for name, value in each.items()) for each in (told, judge)
+    )
+    suite.pytester.makepyprojecttoml(
+        f"[tool.rag_harness.profiles.own]\n{lines}\n[tool.rag_harness.profiles.own.judge]\n{of_judge}"
+    )
     # The count of tokens of OpenAI's models is downloaded; here there is no network.
     (suite.path / "tiktoken.py").write_text(
         "class _Words:\n    encode_ordinary = staticmethod(str.split)\n\n\ndef get_encoding(name):\n    return _Words\n"

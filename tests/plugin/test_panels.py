@@ -138,7 +138,7 @@ def test_workers_ask_each_judge_once_and_a_second_run_asks_only_the_new_judge(pa
     assert asked(panel) == {"kind plain": 4, "strict plain": 4, "kind mild": 4}
     assert summary(panel)["e3"]["faithfulness"] == pytest.approx(0.4)
     alone = panel.run(MEASURES, "--rag-judge=strict", "--rag-judge-model=plain")
-    alone.stdout.fnmatch_lines(["judged by plain (an LLM, method strict)"])
+    alone.stdout.fnmatch_lines(["judged by plain (method strict)"])
     assert summary(panel)["e3"]["faithfulness"] == 0
     assert "panels" not in summary(panel)
     assert "panel" not in json.loads((panel.path / "output" / "run.json").read_text())["suites"]["e3"]

@@ -138,7 +138,7 @@ def _nobody() -> Any:
     pytest.fail("a cluster would be opened for what is there")
 
 
-@pytest.mark.parametrize(("judge", "seeds"), [("mock", [200, 201]), ("embedded", [0, 201])])
+@pytest.mark.parametrize(("judge", "seeds"), [("ragas", [200, 201]), ("embedded", [0, 201]), ("mock", [0, 201])])
 def test_repeats_are_judged_elsewhere_too_with_seeds_of_their_own(tmp_path: Path, judge: str, seeds: list[int]) -> None:
     asked: list[int] = []
 
@@ -147,7 +147,8 @@ def test_repeats_are_judged_elsewhere_too_with_seeds_of_their_own(tmp_path: Path
         return {measure.name: Score(0.5) for measure in measures}
 
     session = Asked()
-    session.settings, session.parts = Settings(judge=judge), RunParts(Settings(judge=judge))
+    settings = Settings(judge=judge, embed_model="mock/hashed-words")
+    session.settings, session.parts = settings, RunParts(settings)
     judging = repeats(tmp_path, [], session, workplace=lambda: SimpleNamespace(ask=ask))._judging(3)
     judged = asyncio.run(judging.row(ROW, TRIAL.case, parts_of(["faithfulness"]), lambda *_: None, 1))
     assert judged.scores["faithfulness"].value == 0.5

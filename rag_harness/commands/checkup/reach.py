@@ -139,7 +139,8 @@ def _hub_home() -> Path:
 
 
 def _keys(settings: Settings) -> Presence:
-    from rag_harness.models.api_keys import check_api_keys, check_judge
+    from rag_harness.judges.ready import check_judge
+    from rag_harness.models.api_keys import check_api_keys
 
     if not access_of(settings).calls_network:
         return Presence("ok", "keys", f"none is needed: mode {settings.mode} asks no model over a network")

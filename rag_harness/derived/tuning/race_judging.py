@@ -41,7 +41,7 @@ class RaceJudging:
     def __init__(self, runs: DerivedRuns, parts: RunParts, output: Path, names: Iterable[str], data: str) -> None:
         from rag_harness.engine.panel_judging import judging_of
         from rag_harness.engine.stored import Stored
-        from rag_harness.models.api_keys import check_judge
+        from rag_harness.judges.ready import check_judge
 
         self._runs, self._parts, self._data = runs, parts, data
         self._names = [name for name in names if is_judged(name)]

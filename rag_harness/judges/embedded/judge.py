@@ -28,6 +28,9 @@ class EmbeddedJudge:
 
     name = "embedded"
     model = MODEL
+    asks_model = False
+    deterministic = True
+    reads_conversation = False
 
     def __init__(self, parts: JudgeParts) -> None:
         self._parts = parts

@@ -34,6 +34,9 @@ class EncoderJudge:
     """
 
     name = "encoder"
+    asks_model = False
+    deterministic = True
+    reads_conversation = False
 
     def __init__(self, parts: JudgeParts) -> None:
         settings = parts.settings

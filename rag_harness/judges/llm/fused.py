@@ -42,6 +42,9 @@ class FusedJudge:
     """
 
     name = "fused"
+    asks_model = True
+    deterministic = False
+    reads_conversation = True
 
     def __init__(self, parts: JudgeParts) -> None:
         self._parts = parts

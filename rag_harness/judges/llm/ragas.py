@@ -54,6 +54,9 @@ class RagasJudge:
     """
 
     name = "ragas"
+    asks_model = True
+    deterministic = False
+    reads_conversation = True
 
     def __init__(self, parts: JudgeParts) -> None:
         self._parts = parts

@@ -128,11 +128,31 @@ class Opinion(Protocol):
 
 
 class Judge(Protocol):
-    """Answers the questions of judged measures: an LLM of role ``judge``, or the embedded judge. Reports say which."""
+    """Answers the questions of judged measures: an LLM of role ``judge``, or the embedded judge. Reports say which.
+
+    ``asks_model``, ``deterministic`` and ``reads_conversation`` are read before the first question, of the class where
+    all three stand there. A judge without them is taken as one that asks no model, may change its mind, and reads what
+    was said before.
+    """
 
     @property
     def name(self) -> str:
         """The kind of judge: fused, ragas, embedded."""
+        ...
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether it asks the chat model of role ``judge``, whose server, key and price are then checked."""
+        ...
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether it says the same of the same answer, however often it is asked."""
+        ...
+
+    @property
+    def reads_conversation(self) -> bool:
+        """Whether it understands a question with what was said before it; one that compares words does not."""
         ...
 
     @property

@@ -40,6 +40,7 @@ from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts, KeyOwner
 from rag_harness.registry import model_name
 from rag_harness.settings import access_of
+from rag_harness.settings.request_fields import RequestFields
 from rag_harness.types import Completion, Message, Usage
 from rag_harness.work.deadline import Deadline
 
@@ -86,6 +87,7 @@ class OpenAIChat:
 
     Attributes:
         key: the role that it answers for, and where this role's key is.
+        fields: what its requests have and lack by the profile.
         computed: answers without connecting, where there is no recording; returns None where it cannot.
         without: what the model is asked without, because it or its server does not take it.
     """
@@ -102,6 +104,7 @@ class OpenAIChat:
     ) -> None:
         self.key: KeyOwner = _OF_ANSWERS
         self.computed: Find = _nothing
+        self.fields: RequestFields = RequestFields()
         self.model, self.timeout, self.longest = model, timeout, longest
         self._connect, self._sampling, self._wait = connect, sampling or SentParameters(), wait
         self._recorded = recorded
@@ -285,7 +288,7 @@ class OpenAIChat:
             request["tools"] = list(tools)
         if wanted := min(alternatives.get(), most):
             request |= {"logprobs": True, "top_logprobs": wanted}
-        return request
+        return self.fields.applied(request)
 
     def _hide_key(self, error: APIError) -> None:
         """Remove the key from a server's message. Messages and tracebacks go into rows and logs."""
@@ -370,5 +373,5 @@ def chat_of(
     sampling = SentParameters(settings.temperature, settings.seed, settings.max_output_tokens)
     model = model_name("chat", settings.chat_model)
     chat = OpenAIChat(connect, model, sampling, settings.timeout, recorded, longest=settings.max_answer)
-    chat.key, chat.computed = key, computed
+    chat.key, chat.computed, chat.fields = key, computed, RequestFields.read(settings.chat_request)
     return chat

@@ -95,6 +95,10 @@ _CHANGES: Mapping[str, Callable[[Request], None]] = {
 """What a request without a parameter is made of, in the order in which that is done."""
 
 
+_KEPT = frozenset(("model", "messages", "tools"))
+"""The prompt, which is always sent."""
+
+
 def known_without(model: str) -> frozenset[str]:
     """Return the parameters that a model is known not to take, by its name."""
     name = model.rpartition("/")[2]
@@ -104,7 +108,7 @@ def known_without(model: str) -> frozenset[str]:
 
 def shaped(request: Mapping[str, Any], without: frozenset[str]) -> Request:
     """Return a request without parameters: ``max_tokens`` is asked as ``max_completion_tokens``, and so on."""
-    made = dict(request)
+    made = {name: value for name, value in request.items() if name not in without - _CHANGES.keys() - _KEPT}
     for name, change in _CHANGES.items():
         if name in without:
             change(made)
@@ -149,8 +153,16 @@ def _named(where: str, whole: str, request: Mapping[str, Any]) -> frozenset[str]
         found.append("json_schema" if has_schema and "json_object" in whole else "response_format")
     if "stream" in request and "stream_options" not in found and _STREAM.search(said):
         found.append("stream")
+    found += [name for name in sorted(request.keys() - _CHANGES.keys() - _KEPT - {"top_logprobs"}) if _says(said, name)]
     roles = {message["role"] for message in request["messages"]}
     is_of_role = _INSTRUCTIONS.search(said) or ("role" in said and ("system" in said or "developer" in said))
     if is_of_role and roles & {"system", "developer"}:
         found.append("system" if "system" in roles else "developer")
     return frozenset(found)
+
+
+def _says(said: str, name: str) -> bool:
+    """Return whether a refusal names a field that a profile sets: as it is, or in quotes where it is a word."""
+    if said == name or "_" in name:
+        return bool(re.search(rf"(?<![a-z_]){re.escape(name.casefold())}(?![a-z_])", said))
+    return bool(re.search(rf"['\"`]{re.escape(name.casefold())}['\"`]", said))

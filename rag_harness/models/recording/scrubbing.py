@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from rag_harness.files.json_text import read_json
 from rag_harness.settings import Settings
+from rag_harness.settings.judge_keys import keys_of_judges
 from rag_harness.settings.secret_names import SECRET_HEADER, SECRET_NAME
 
 Scrub = Callable[[str], str]
@@ -27,7 +28,7 @@ _SHORTEST = 8
 def secrets_of(settings: Settings) -> list[str]:
     """Return the keys of a run."""
     keys = (getattr(settings, each.name) for each in fields(settings) if each.metadata.get("secret"))
-    known = (settings.chat_key, *keys)
+    known = (settings.chat_key, *keys, *keys_of_judges(settings))
     return [each for each in dict.fromkeys(known) if each]
 
 

@@ -16,7 +16,7 @@ from rag_harness.pipelines.traced.answer_text import answer_text
 from rag_harness.pipelines.traced.recorded_times import as_recorded
 from rag_harness.pipelines.traced.traced_output import SOURCE, output_of
 from rag_harness.registry.installed import install
-from rag_harness.registry.own_parts import stated_fingerprint, stated_retrieval
+from rag_harness.registry.own_parts import stated_fingerprint, stated_truth
 from rag_harness.traces.seen_trace import read_trace
 from rag_harness.traces.span_record import SpanRecord
 from rag_harness.types import Answer, PipelineOutput, Query
@@ -68,7 +68,7 @@ class TracedPipeline:
     @property
     def retrieves(self) -> bool | None:
         """Whether the app says that it retrieves; None where it does not say."""
-        return stated_retrieval(self.app)
+        return stated_truth(self.app, "retrieves")
 
     async def answer(self, query: Query) -> PipelineOutput:
         """Ask the app below a span of its own, and return its answer with what its spans tell.

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rag_harness.files.log import log
 from rag_harness.protocols import Index, RetrievalParts
+from rag_harness.retrieval.indexes.live import LivePoints
+from rag_harness.settings import Settings
 
 
 def create(parts: RetrievalParts) -> Index:
@@ -22,3 +26,22 @@ def create(parts: RetrievalParts) -> Index:
     from rag_harness.retrieval.indexes import qdrant_server
 
     return qdrant_server.create(parts)
+
+
+def open_points(settings: Settings, folder: Path, name: str) -> LivePoints:
+    """Return the index in ``folder``; with ``rag_qdrant_url`` that server's collection ``name``.
+
+    Raises:
+        LiveIndexError: the existing index is damaged.
+        SettingsError: the URL is invalid.
+    """
+    from rag_harness.retrieval.indexes.live_server import ServerPoints
+
+    if settings.qdrant_url:
+        return ServerPoints.at(settings.qdrant_url, settings.qdrant_api_key, name)
+    try:
+        from rag_harness.retrieval.indexes.live_edge import EdgePoints
+    except ImportError:  # Edge has no wheel for this platform
+        return ServerPoints.at("", "", name)
+    # A recording must be found on any machine, but two graphs over the same vectors differ.
+    return EdgePoints(folder, exact=settings.mode in ("record", "replay"))

@@ -131,6 +131,7 @@ class Corpora:
         remake(database, number, self._wanted.made_of, preparer, self.loading.part)
         points = reconciled(
             self._settings,
+            self._wanted.ways[0].spec.index,
             folder,
             self._server_name(number),
             database.read(lambda c: document_rows.ready_points(c, number)),

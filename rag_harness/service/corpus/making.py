@@ -10,6 +10,7 @@ from typing import Any
 from rag_harness.errors import SettingsError
 from rag_harness.pipelines import builder, experiment
 from rag_harness.protocols import Experiment
+from rag_harness.retrieval.indexes.live_opening import opening_of
 from rag_harness.service.corpus.contents import Contents
 from rag_harness.service.corpus.models import ServerModels
 from rag_harness.service.corpus.searching import LiveRetrieval
@@ -53,9 +54,26 @@ def served_experiment(name: str, models: ServerModels) -> ServedExperiment:
             f"Experiment {name!r} asks parts.retrieval for nothing, so documents of a service would not reach it. "
             f"Serve one that retrieves from parts.retrieval."
         )
+    _check_index(parts)
     first, *further = [_made_of(way, parts.retrievals[number]) for number, way in enumerate(parts.ways)]
     made_of = {**first, "further": further} if further else first
     return ServedExperiment(name, strict, tuple(parts.ways), json.dumps(made_of, sort_keys=True))
+
+
+def _check_index(parts: CollectionParts) -> None:
+    """Refuse what a service would search otherwise than it was evaluated."""
+    indexes = list(dict.fromkeys(way.spec.index for way in parts.ways))
+    if len(indexes) > 1:
+        raise SettingsError(
+            f"The experiment searches two indexes, {indexes[0]} and {indexes[1]}: a service has one. Serve an "
+            f"experiment with one."
+        )
+    opening_of(indexes[0])
+    if any("searched_by" in each.identity() for each in parts.retrievals.values()):
+        raise SettingsError(
+            "--rag-qdrant-graph searches by a graph, and a service compares every vector: what was evaluated would "
+            "not be what is served. Leave rag_qdrant_graph out, evaluate again, and serve that."
+        )
 
 
 def _made_of(way: Way, retrieval: LiveRetrieval) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.live import LiveIndexError, LivePoints
-from rag_harness.retrieval.indexes.live_opening import open_points
+from rag_harness.retrieval.indexes.live_opening import opening_of
 from rag_harness.settings import Settings
 from rag_harness.types import Matrix
 
@@ -24,7 +24,9 @@ DAMAGED = "shard.damaged"
 VectorsOf = Callable[[Sequence[int]], Matrix]
 
 
-def reconciled(settings: Settings, folder: Path, name: str, wanted: Sequence[int], vectors_of: VectorsOf) -> LivePoints:
+def reconciled(
+    settings: Settings, index: str, folder: Path, name: str, wanted: Sequence[int], vectors_of: VectorsOf
+) -> LivePoints:
     """Return a collection's index with exactly the points ``wanted``. A damaged index is moved away and made anew.
 
     Raises:
@@ -32,7 +34,7 @@ def reconciled(settings: Settings, folder: Path, name: str, wanted: Sequence[int
         NoRoomError: the disk is full.
         SettingsError: the server's URL is not valid.
     """
-    shard = folder / "shard"
+    shard, open_points = folder / "shard", opening_of(index)
     if settings.qdrant_url:
         return _made_same(open_points(settings, shard, name), wanted, vectors_of)
     try:

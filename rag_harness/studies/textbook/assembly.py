@@ -90,6 +90,7 @@ def summaries_first(parts: RunParts, retrieval: Retrieval, data: str) -> FirstSt
 def _written_first(parts: RunParts, retrieval: Retrieval) -> FirstStage:
     settings, chat = parts.settings, parts.chat("writer", temperature=0.0)
     decides = [settings.writer_model, settings.writer_base_url, settings.max_output_tokens, settings.seed]
+    decides += filter(None, [settings.writer_request])
     summaries = parts.rewritten(
         retrieval, Writer(chat, parts.prompts(PROMPTS), settings.concurrency, parts.run, decides)
     )

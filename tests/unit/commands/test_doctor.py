@@ -152,7 +152,7 @@ def test_no_secret_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
         "rag_profile = openrouter",
         "rag_mode = live",
         f"rag_qdrant_url = http://me:{KEY}@qdrant.example.org:6333",
-        f"rag_embed_base_url = http://localhost:9/v1?key={KEY}",
+        "rag_embed_base_url = http://localhost:9/v1",
     )
     Path("pyproject.toml").write_text(
         '[tool.rag_harness.options.my_token]\ndefault = ""\naffects = "nothing"\nhelp = "h"\n'

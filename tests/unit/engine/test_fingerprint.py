@@ -152,7 +152,7 @@ def deciding(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Set[str]]
 def test_an_option_counts_where_it_says_so_and_nowhere_else(
     deciding: Mapping[str, Set[str]], option: Field[Any]
 ) -> None:
-    affects = option.metadata["affects"]
+    affects = option.metadata["affects"] if not option.metadata.get("if_set") else "nothing"
     assert (option.name in deciding[""]) == (affects in _KINDS)
     for experiment, own in (("e1", ("generation",)), ("e2", ("retrieval", "generation")), ("e3", _KINDS)):
         assert (option.name in deciding[experiment]) == (affects in own), experiment

@@ -178,7 +178,6 @@ def test_each_judge_with_its_options_and_versions_has_a_folder_of_its_own(
         {"panel": "mean"},
         {"engine": "ray"},
         {"judge_model": "gpt-x"},
-        {"judge_model": "mock/x"},
     ],
 )
 def test_elsewhere_each_row_is_judged(tmp_path: Path, given: dict[str, Any]) -> None:

@@ -47,6 +47,7 @@ class Seeded:
     """A judge that reads that number, and errs by its own seed."""
 
     name, model, revision = "seeded", "seeded", "1"
+    asks_model, deterministic, reads_conversation = False, False, True
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

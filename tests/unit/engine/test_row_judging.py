@@ -27,6 +27,7 @@ class Said:
     """A mock judge that notes what it is asked, and raises what it is told to."""
 
     name, model = "mock", "mock/said"
+    asks_model, deterministic, reads_conversation = False, False, True
 
     def __init__(self, error: Exception | None = None, revision: str = "1", waits: float = 0.0) -> None:
         self.revision, self.error, self.waits = revision, error, waits

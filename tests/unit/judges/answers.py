@@ -36,6 +36,7 @@ class Obeying:
     """Supports an answer that says so; fails, waits or stops where it says that. Counts who is judged at once."""
 
     name, model, revision = "obeying", "mock/obeying", "1"
+    asks_model, deterministic, reads_conversation = False, False, True
 
     def __init__(self) -> None:
         self.asked: list[str] = []

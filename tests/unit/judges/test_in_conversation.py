@@ -113,6 +113,7 @@ def test_a_judge_of_words_gets_the_turns_own_words_and_weighs_in_what_was_asked_
 def test_a_judge_of_ones_own_sees_the_conversation() -> None:
     class Own(MockJudge):
         name = "own"
+        reads_conversation = True
         seen: ClassVar[list[str]] = []
 
         def opinion(self, material: Material, asks: Any) -> Any:

@@ -91,7 +91,7 @@ def test_a_judge_that_cannot_be_asked_is_named_before_anything_is_read(
     def refuse(settings: Settings) -> None:
         raise PrerequisiteError(f"no key for {settings.judge_model} at {settings.judge_base_url}")
 
-    monkeypatch.setattr("rag_harness.models.api_keys.check_judge", refuse)
+    monkeypatch.setattr("rag_harness.judges.ready.check_judge", refuse)
     named = ["--judge-model", "gpt-5", "--judge-base-url", "https://judge.example"]
     assert main(["judge", "score", "gone.jsonl", "-o", "scores.jsonl", *named]) == 2
     assert capsys.readouterr().err == "no key for gpt-5 at https://judge.example\n"

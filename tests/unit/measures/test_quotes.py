@@ -65,6 +65,7 @@ def test_a_judge_is_given_quotes_as_the_chunks_say_them() -> None:
 
     class Judge:
         name, model, revision = "test", "test/judge", "1"
+        asks_model, deterministic, reads_conversation = False, False, True
 
         def opinion(self, material: Any, asks: Any) -> Any:
             seen.append(material.quotes)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError
-from rag_harness.models.api_keys import check_api_keys, check_judge, check_user
+from rag_harness.judges.mock import MockJudge
+from rag_harness.judges.ready import check_judge
+from rag_harness.models.api_keys import check_api_keys, check_user
 from rag_harness.registry import installed, registered
 from rag_harness.settings import Settings
 from rag_harness.settings.loading import load_settings
@@ -161,7 +163,10 @@ def test_the_model_that_plays_users_is_checked_where_it_is_asked() -> None:
 
 
 def test_two_judges_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    shop, bank = (SimpleNamespace(name=name, value=f"{name}:create", dist=SimpleNamespace(name=name)) for name in "ab")
+    shop, bank = (
+        SimpleNamespace(name=name, value=f"{name}:create", dist=SimpleNamespace(name=name), load=lambda: MockJudge)
+        for name in "ab"
+    )
 
     def points(points: list[Any]) -> None:
         monkeypatch.setattr(installed, "entry_points_by", lambda: lambda group, name="": points)

@@ -11,6 +11,7 @@ import pytest
 
 from rag_harness.errors import SettingsError
 from rag_harness.models import endpoints as room
+from rag_harness.models.anew import asked_again
 from rag_harness.models.chat.mock import MockChat
 from rag_harness.models.chat.openai import OpenAIChat
 from rag_harness.models.endpoints import Endpoint, Endpoints, endpoint_of, key_variable
@@ -18,10 +19,11 @@ from rag_harness.models.model_names import chat_name
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
-from rag_harness.types import Message
+from rag_harness.settings import Settings, affecting
+from rag_harness.settings.request_fields import RequestFields
+from rag_harness.types import Completion, Message
 from tests.unit.models.chat.test_openai import stream
-from tests.unit.server import serving
+from tests.unit.server import refusal, serving
 
 KEY = "sk-secret-0123456789"
 KNOWN = Settings(mode="live", chat_model="a/model", chat_base_url="https://a.test/v1", chat_api_key=KEY)
@@ -172,3 +174,47 @@ def test_a_model_called_mock_behind_a_server_is_asked_there() -> None:
 )
 def test_the_variable_of_a_roles_key(told: dict[str, str], role: str, variable: str) -> None:
     assert key_variable(Settings(chat_base_url="http://a/v1", **told), role) == variable
+
+
+@pytest.mark.parametrize("role", ["judge", "writer", "rewrite", "user"])
+def test_the_fields_of_a_role_are_sent_for_this_role_alone(role: str) -> None:
+    fields = RequestFields({"temperature": 0.25, "seed": 3, "max_tokens": 9, "top_p": 0.5}, ("stream_options",))
+    named: dict[str, Any] = {f"{role}_request": fields.text}
+    with serving(stream()) as server:
+        run = endpoints(replace(KNOWN, chat_base_url=server.url, **named))
+
+        async def ask() -> None:
+            with asked_again(2):
+                await run.chat(role, temperature=0.0, max_output_tokens=4096).complete([Message("user", "x")])
+            await run.chat().complete([Message("user", "x")])
+            await run.aclose()
+
+        asyncio.run(ask())
+    first, second = server.requests
+    assert [first[name] for name in ("temperature", "seed", "max_tokens", "top_p")] == [0.25, 5, 9, 0.5]
+    assert "stream_options" not in first
+    assert "top_p" not in second
+    assert (second["temperature"], "stream_options" in second) == (0.0, True)
+
+
+def test_a_field_that_is_set_and_refused_is_left_out(tmp_path: Path) -> None:
+    refused = refusal(400, "Unrecognized request argument supplied: top_p")
+    fields = RequestFields({"top_p": 0.5, "user": "me"}).text
+    with serving(refused, stream()) as server:
+        own = replace(KNOWN, chat_base_url=server.url, chat_request=fields, cache_dir=str(tmp_path))
+        run = endpoints(own)
+
+        async def ask() -> Completion:
+            try:
+                return await run.chat().complete([Message("user", "x")])
+            finally:
+                await run.aclose()
+
+        assert asyncio.run(ask()).asked_without == ("top_p",)
+    first, second = server.requests
+    assert first.keys() - second.keys() == {"top_p"}
+
+
+def test_fields_that_are_set_are_part_of_what_an_experiment_is_made_of() -> None:
+    plain = affecting(KNOWN, "generation")
+    assert affecting(replace(KNOWN, chat_request="{}"), "generation") == plain | {"chat_request": "{}"}

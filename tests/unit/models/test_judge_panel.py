@@ -9,8 +9,8 @@ import pytest
 
 from rag_harness.errors import RegistryError, SettingsError
 from rag_harness.judges.panel_scores import panel_score
+from rag_harness.judges.ready import check_judge, check_one_judge
 from rag_harness.measures import Score
-from rag_harness.models.api_keys import check_judge, check_one_judge
 from rag_harness.models.judge_panel import PanelMember, panel_of, settings_of_judges
 from rag_harness.results.panel_names import judge_label, panel_label
 from rag_harness.settings import Settings

@@ -145,7 +145,7 @@ def test_a_judge_of_the_family_that_answered_is_a_warning(tmp_path: Path) -> Non
     amend(tmp_path, suites=suites)
     section = about_run(read(tmp_path))
     assert "The judge openai/gpt-4o-mini and openai/gpt-4o, which answered, are one family" in prose_in(section)[1]
-    assert facts_in(section)["judged by"] == "openai/gpt-4o-mini (an LLM, method embedded)"
+    assert facts_in(section)["judged by"] == "openai/gpt-4o-mini (method embedded)"
 
 
 def test_what_could_not_be_measured_is_counted_with_its_reason(study: Path) -> None:

@@ -178,7 +178,7 @@ def test_the_scorecard_counts_what_has_no_score() -> None:
     rows = [make_row(query_id=f"q{n}") for n in range(3)]
     lines = [scored(rows[0], F, 1.0), *(scored(row, F, None, reason="half a JSON") for row in rows[1:])]
     spent = {"prompt_tokens": 12_000, "completion_tokens": 900, "calls": 9, "recorded": 2}
-    suites = {"e3": record(Author("fused", "gpt-4o", "1"), judging=spent)}
+    suites = {"e3": record(Author("fused", "gpt-4o", "1"), judging=spent, asks_model={"fused": True})}
     said = scorecard_lines(tables_of(rows, measures=[F], scores=lines), suites)
     assert said[1] == "judging took 9 calls, 2 of them replayed; 12,000 tokens in, 900 out"
     assert said[-1] == "e3: faithfulness: 2 of 3 have no verdict: half a JSON"
@@ -216,4 +216,4 @@ def test_makers() -> None:
 
 
 def test_a_judge_that_cannot_be_had_is_said() -> None:
-    assert judge_said("nobody", "") == "nobody: the judge cannot be had"
+    assert judge_said("nobody", "", None) == "nobody: the judge cannot be had"

@@ -196,8 +196,8 @@ def test_an_own_profile_fills_in_what_it_leaves_out(tmp_path: Path) -> None:
         (
             '[tool.rag_harness.profiles.mine]\nchat_modle = "x"',
             "pyproject.toml, profile 'mine': Unknown key 'chat_modle'. Did you mean 'chat_model'? Known: "
-            "chat_api_key_env, chat_base_url, chat_model, embed_base_url, embed_model, "
-            "judge_api_key_env, judge_base_url, judge_model, rerank_model, stores_of.",
+            "answer, chat_api_key_env, chat_base_url, chat_model, embed_base_url, embed_model, judge, judges, "
+            "rerank_model, rewrite, stores_of, user, writer.",
         ),
         (
             "[tool.rag_harness.profiles.mine]\nchat_model = 5",

@@ -16,8 +16,8 @@ from rag_harness.errors import ModelOutputError
 from rag_harness.judges.encoder import EncoderJudge, create
 from rag_harness.judges.encoder import judge as judge_file
 from rag_harness.judges.encoder.opinion import MOST_CLAIMS
-from rag_harness.judges.made import says_the_same
 from rag_harness.judges.scoring import judged
+from rag_harness.judges.traits import says_the_same
 from rag_harness.measures import Score
 from rag_harness.measures.judged import JudgedMeasure, Material
 from rag_harness.measures.judged.context import ContextPrecision, ContextRecall

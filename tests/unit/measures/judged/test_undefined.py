@@ -44,6 +44,7 @@ class Nobody:
     """A judge that is not to be asked."""
 
     name = model = revision = ""
+    asks_model, deterministic, reads_conversation = False, False, True
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Told:
         assert not asks

@@ -38,6 +38,7 @@ def make(
             total=len(found.ids),
             selected="all",
             authors=more.get("judges", []),
+            asks_model=dict.fromkeys((judge for judge, _, _ in more.get("judges", [])), True),
         )
         for name, found in tables.items()
     }

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rag_harness.retrieval.indexes import live_edge
 from rag_harness.retrieval.indexes.live import LiveIndexError, LivePoints
 from rag_harness.retrieval.indexes.live_edge import EdgePoints
-from rag_harness.retrieval.indexes.live_opening import open_points
 from rag_harness.retrieval.indexes.live_server import ServerPoints
+from rag_harness.retrieval.indexes.qdrant import open_points
 from rag_harness.settings import Settings
 from rag_harness.types import Vector
 from tests.unit.retrieval.indexes.random_vectors import random_rows

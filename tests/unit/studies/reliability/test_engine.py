@@ -234,6 +234,7 @@ class SlowJudge(JudgeSays):
     """A judge that would say something later, and notes whether it was told to stop."""
 
     ended = ""
+    asks_model, deterministic, reads_conversation = False, False, True
 
     def opinion(self, *_: Any) -> Any:
         return self
