@@ -266,6 +266,10 @@ def pytest_runtest_makereport(
         failed_trial.shorten(item, call, report)
     if trial_id_of(item) is not None:
         make_inert(report)
+        if report.failed:
+            from rag_harness.plugin import equal_failures
+
+            equal_failures.note(item, report)
     return report
 
 
