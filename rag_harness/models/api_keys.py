@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError, unknown
 from rag_harness.models.endpoints import Endpoint, endpoint_of
 from rag_harness.models.judge_panel import settings_of_judges
+from rag_harness.models.local_weights import embedder_lacks
 from rag_harness.models.model_names import chat_name, embedder_name, judge_name
 from rag_harness.models.recording.network_guard import LOOPBACK
 from rag_harness.registry import model_name, registered, rivals
+from rag_harness.registry.installed import without_torch
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.prices import prices_of
-from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.settings.profiles import BUILT_IN_PROFILES, EMBEDDED_URL
 
 ASKING = ("fused", "ragas")
 """Judges that call a chat model."""
@@ -30,7 +33,7 @@ def check_api_keys(settings: Settings) -> None:
     for model in filter(None, [settings.chat_model, settings.writer_model, settings.rewrite_model]):
         _check_price(settings, model)
     helpers = [line for role in ("writer", "rewrite") for line in _helper_key(settings, role)]
-    _refuse([*_chat_key(settings), *helpers, *_embedding_key(settings)])
+    _refuse(settings, [*_chat_key(settings), *helpers, *_embedding_key(settings)])
 
 
 def asks_a_model(settings: Settings) -> bool:
@@ -68,7 +71,7 @@ def check_user(settings: Settings) -> None:
     if access_of(settings).calls_network:
         _check_price(settings, settings.user_model)
         same = settings.user_base_url in ("", settings.chat_base_url)
-        _refuse(_chat_key(settings) if same else _helper_key(settings, "user"))
+        _refuse(settings, _chat_key(settings) if same else _helper_key(settings, "user"))
 
 
 def check_one_judge(settings: Settings, what: str) -> None:
@@ -101,15 +104,21 @@ def _check_judge(settings: Settings) -> None:
         )
     if access_of(settings).calls_network:
         _check_price(settings, asked.model)
-        _refuse(_judge_key(settings, asked))
+        _refuse(settings, _judge_key(settings, asked))
 
 
-def _refuse(missing: list[str]) -> None:
+def _refuse(settings: Settings, missing: list[str]) -> None:
     if missing:
         raise PrerequisiteError(
-            "\n".join(missing)
-            + "\nSet it in the environment or in .env. Without a key: --rag-profile=embedded, or replay: DRY_RUN=true."
+            "\n".join(missing) + f"\nSet it in the environment or in .env. Without a key: {_without_key(settings)}."
         )
+
+
+def _without_key(settings: Settings) -> str:
+    """Return what works here without a key."""
+    embedded = replace(settings, embed_model=BUILT_IN_PROFILES["embedded"].embed_model, embed_base_url="")
+    needs = f" with {without_torch()}" if embedder_lacks(embedded) else ""
+    return f"--rag-profile=embedded{needs}; or DRY_RUN=true, which calls nobody and tries the suite with what is here"
 
 
 def _check_price(settings: Settings, asked: str) -> None:

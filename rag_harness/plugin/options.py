@@ -155,13 +155,14 @@ def read_settings(config: pytest.Config) -> Settings:
         DataError: the file of questions that the command line or the environment names is not there.
     """
     from rag_harness.gates.belonging import gates_by_data
+    from rag_harness.models.dry_run import of_dry_run
     from rag_harness.settings.loading import load_settings
 
     base = settings_folder(config)
     _check_ini(config)
     given, from_ini = command_line(config), ini(config)
     asked = given.pop("gate", [])
-    settings = load_settings(given, from_ini, base)
+    settings = of_dry_run(load_settings(given, from_ini, base))
     _check_questions(settings, from_ini)
     # Gates of the command line are added to those of the ini file. Asking one more must not switch thresholds off.
     ours, elsewhere = gates_by_data(settings, from_ini)
