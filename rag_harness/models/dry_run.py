@@ -80,5 +80,5 @@ def _with_models(settings: Settings, profile: str) -> Settings:
     """Return the settings with all models of a profile, whatever was set by options of their own."""
     chosen = BUILT_IN_PROFILES[profile]
     models: dict[str, Any] = {each.name: getattr(chosen, each.name) for each in fields(Profile)}
-    others = dict.fromkeys((*_ASKED_ELSEWHERE, "judge", "panel"), "")
+    others: dict[str, Any] = dict.fromkeys((*_ASKED_ELSEWHERE, "judge", "panel"), "")
     return replace(settings, profile=profile, **others, **models)

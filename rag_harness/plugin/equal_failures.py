@@ -47,7 +47,8 @@ def note(item: pytest.Item, report: pytest.TestReport) -> None:
 @contextmanager
 def printed_once(terminal: pytest.TerminalReporter) -> Iterator[None]:
     """Let pytest print failures that say the same once. What it counts stays."""
-    each = {name: terminal.stats[name] for name in ("failed", "error") if name in terminal.stats}
+    names = [name for name in ("failed", "error") if name in terminal.stats]
+    each: dict[str, list[Any]] = {name: terminal.stats[name] for name in names}
     terminal.stats.update((name, _first_of_each(reports)) for name, reports in each.items())
     try:
         yield
@@ -62,9 +63,10 @@ def _said(item: pytest.Item, report: pytest.TestReport) -> str:
         return str(shipped.row.why)
     if report.when == "call" and RETRIEVAL in item.stash and item.stash[RETRIEVAL].error:
         return str(item.stash[RETRIEVAL].error)
-    crash, entries = getattr(report.longrepr, "reprcrash", None), getattr(report.longrepr, "reprtraceback", None)
-    is_traceback = crash is not None and getattr(entries, "style", "native") != "native"
-    return f"{crash.path}:{crash.lineno}: {crash.message}" if is_traceback else str(report.longrepr)
+    crash: Any = getattr(report.longrepr, "reprcrash", None)
+    style = getattr(getattr(report.longrepr, "reprtraceback", None), "style", "native")
+    is_whole = crash is None or style == "native"  # what failed_trial has shortened
+    return str(report.longrepr) if is_whole else f"{crash.path}:{crash.lineno}: {crash.message}"
 
 
 def _question(item: pytest.Item) -> str:
