@@ -339,7 +339,8 @@ class Experiment:
             pipeline of yours may say it by an attribute ``retrieves``. Of one that does, an answer without a context
             counts: its faithfulness and context recall are 0. Of one that does not, they are undefined. None: it does
             where any answer comes with a context.
-        find_page: finds the page that a pipeline of your own calls otherwise: by a path, a URL. The harness sets it.
+        find_page: finds the page of a context: by what a pipeline of your own calls it, a path or a URL, else by the
+            words of the context. The harness sets it.
         expect: what each of its answers owes, JSON objects as in the line of a question. That is gold: it is no part of
             the fingerprint, also not where it is written, between the brackets of ``Experiment(…)``.
         is_reusable: whether rows of an earlier run are reused unasked. They are where everything that answers is code
@@ -358,7 +359,7 @@ class Experiment:
     is_reusable: bool = True
     expect: Sequence[Mapping[str, Any]] = ()
     retrieves: bool | None = None
-    find_page: Callable[[str], str] | None = None
+    find_page: Callable[[str, str], str] | None = None
 
 
 class JudgeParts(Parts, Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.dataset.query_types import types_named
 from rag_harness.dataset.records.field_names import read_map
 from rag_harness.dataset.records.reading import TABLES, is_table
-from rag_harness.errors import DataError, SettingsError, unknown
+from rag_harness.errors import DataError, RagHarnessError, SettingsError, unknown
 from rag_harness.files.log import is_worker, log
 from rag_harness.files.sources import file_digest, files_digest, json_digest
 from rag_harness.settings import Settings, access_of
@@ -30,6 +30,7 @@ from rag_harness.types import Case, Document
 from rag_harness.words.comparison import composed
 from rag_harness.words.languages import ENGLISH
 from rag_harness.words.page_names import PageNames
+from rag_harness.words.text_origins import PagesOfContexts
 
 
 def keeping_of(settings: Settings) -> ParsedKeeping:
@@ -227,14 +228,25 @@ class Data:
         return cases
 
     @cached_property
-    def find_page(self) -> Callable[[str], str] | None:
-        """Finds a page by the name that other software gives it; None where there are no pages."""
+    def find_page(self) -> Callable[[str, str], str] | None:
+        """Finds a page by the name that other software gives it, or by words of it; None where there are no pages."""
         if not self.has_documents:
             return None
+        return PagesOfContexts(PageNames(self._names_of_pages).find, self._texts_of_pages).find
+
+    def _names_of_pages(self) -> Iterable[str]:
         if self.collection is not None:
-            return PageNames(lambda: (document.doc_id for document in self.documents)).find
+            return (document.doc_id for document in self.documents)
         folder = self._settings.path(self._settings.kb_dir)
-        return PageNames(lambda: (composed(file.relative_to(folder).as_posix()) for file in page_files(folder))).find
+        return (composed(file.relative_to(folder).as_posix()) for file in page_files(folder))
+
+    def _texts_of_pages(self) -> Mapping[str, str]:
+        try:
+            return {document.doc_id: document.text for document in self.documents}
+        except RagHarnessError as error:
+            # A pipeline of the user's own may read pages that cannot be read here.
+            log.warning("Contexts without the name of a page are not looked for in the pages: %s", error)
+            return {}
 
     @property
     def has_documents(self) -> bool:

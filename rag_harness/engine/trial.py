@@ -71,11 +71,11 @@ async def run_trial(
     settings: Settings,
     fingerprint: str,
     keep_prompt: KeepPrompt = lambda _: "",
-    find_page: Callable[[str], str] | None = None,
+    find_page: Callable[[str, str], str] | None = None,
 ) -> TrialOutcome:
     """Answer the case's query and make the row, in bounded time. Cancellation is the only error that it raises.
 
-    ``find_page`` finds the page that the pipeline calls otherwise.
+    ``find_page`` finds the page of a context that the pipeline calls otherwise, or does not name.
     """
     started = perf_counter()
     trial_retries.set(RetriesNoted())

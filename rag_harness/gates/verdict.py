@@ -12,9 +12,10 @@ from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import bounds, told_apart, value_said
 
 VerdictState = Literal["passed", "failed", "stale", "inconclusive", "not judged", "xfailed", "xpassed"]
-Excuse = Literal["", "suite", "data", "baseline", "drafts"]
+Excuse = Literal["", "suite", "data", "baseline", "drafts", "mock"]
 """Why a gate may stay without a verdict even where each must have one: the command did not select its suite, it is set
-for other data, this run makes the first baseline, or nobody has reviewed its questions."""
+for other data, this run makes the first baseline, nobody has reviewed its questions, or the mock answered in a dry run.
+"""
 Interval = tuple[float, float]
 _STATE_WIDTH = len("not judged")
 _WIDTH = 100

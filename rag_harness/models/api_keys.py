@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from rag_harness.errors import PrerequisiteError, SettingsError
 from rag_harness.models.endpoints import endpoint_of, key_variable
+from rag_harness.models.local_weights import embedder_lacks
 from rag_harness.models.model_names import chat_name, embedder_name
 from rag_harness.models.recording.network_guard import LOOPBACK
 from rag_harness.registry import model_name
+from rag_harness.registry.installed import without_torch
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.prices import prices_of
-from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.settings.profiles import BUILT_IN_PROFILES, EMBEDDED_URL
 
 
 def check_api_keys(settings: Settings) -> None:
@@ -28,7 +31,7 @@ def check_api_keys(settings: Settings) -> None:
     called = [role for role in ("writer", "rewrite") if getattr(settings, f"{role}_model")]
     others = [role for role in called if endpoint_of(settings, role).base_url != settings.chat_base_url]
     helpers = [line for role in others for line in _role_key(settings, role)]
-    _refuse([*_chat_key(settings), *helpers, *_embedding_key(settings)])
+    _refuse(settings, [*_chat_key(settings), *helpers, *_embedding_key(settings)])
 
 
 def check_user(settings: Settings) -> None:
@@ -55,15 +58,21 @@ def check_called(settings: Settings, role: str) -> None:
         PrerequisiteError: one of them is missing; says which.
     """
     _check_price(settings, endpoint_of(settings, role).model)
-    _refuse(_role_key(settings, role))
+    _refuse(settings, _role_key(settings, role))
 
 
-def _refuse(missing: list[str]) -> None:
+def _refuse(settings: Settings, missing: list[str]) -> None:
     if missing:
         raise PrerequisiteError(
-            "\n".join(missing)
-            + "\nSet it in the environment or in .env. Without a key: --rag-profile=embedded, or replay: DRY_RUN=true."
+            "\n".join(missing) + f"\nSet it in the environment or in .env. Without a key: {_without_key(settings)}."
         )
+
+
+def _without_key(settings: Settings) -> str:
+    """Return what works here without a key."""
+    embedded = replace(settings, embed_model=BUILT_IN_PROFILES["embedded"].embed_model, embed_base_url="")
+    needs = f" with {without_torch()}" if embedder_lacks(embedded) else ""
+    return f"--rag-profile=embedded{needs}; or DRY_RUN=true, which calls nobody and tries the suite with what is here"
 
 
 def _check_price(settings: Settings, asked: str) -> None:

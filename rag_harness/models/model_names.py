@@ -5,7 +5,7 @@ from __future__ import annotations
 from rag_harness.errors import PrerequisiteError
 from rag_harness.registry import registered
 from rag_harness.settings import Settings
-from rag_harness.settings.profiles import EMBEDDED_URL, SIMULATED
+from rag_harness.settings.profiles import EMBEDDED_URL, MOCK, SIMULATED
 
 
 def embedder_name(settings: Settings) -> str:
@@ -58,7 +58,7 @@ def _by_prefix(group: str, model: str) -> str:
 
 
 def _mock(group: str, model: str, in_process: bool = True) -> str:
-    return "mock" if in_process and model.startswith("mock/") and "mock" in registered(group) else ""
+    return "mock" if in_process and model.startswith(MOCK) and "mock" in registered(group) else ""
 
 
 def check_token_vectors(settings: Settings) -> None:

@@ -12,6 +12,7 @@ from rag_harness.errors import SettingsError, unknown
 from rag_harness.measures import measure_named, parts_of
 from rag_harness.measures.judged.carried import LateMeasure
 from rag_harness.measures.metamorphic import metamorphic_of
+from rag_harness.models.dry_run import of_dry_run
 from rag_harness.settings import Settings, options
 from rag_harness.settings.ini_file import ini_values
 from rag_harness.settings.listed import names_in
@@ -40,7 +41,8 @@ def notebook_settings(given: Mapping[str, Any], measures: Sequence[str]) -> Sett
     """
     said = {_SHORT.get(name, name): value for name, value in given.items() if value is not None}
     _check_names(said)
-    settings = load_settings({name: _plain(value) for name, value in said.items()}, ini_values(Path.cwd()))
+    loaded = load_settings({name: _plain(value) for name, value in said.items()}, ini_values(Path.cwd()))
+    settings = of_dry_run(loaded)
     usual = {name: getattr(Settings(), name) for name in _OF_PYTEST}
     named = tuple(names_in(measures or settings.measures))
     _check_measures(named)

@@ -6,6 +6,7 @@ import json
 
 from rag_harness.page.outcome import run_outcome
 from rag_harness.page.run import Run
+from rag_harness.report.summary import made_up
 
 _COLORS = {"FAIL": "red", "UNDECIDED": "yellow", "PASS": "brightgreen", "NO VERDICT": "lightgrey"}
 
@@ -14,7 +15,7 @@ def badge_of(run: Run) -> str:
     """Return JSON of a badge, by shields.io's schema of endpoints (https://shields.io/badges/endpoint-badge).
 
     It counts gates and failed questions, and shows no figure of a measure, so that it is true at every number of
-    cases. What a simulated model answered is called so.
+    cases. What is simulated or a placeholder is called so.
     """
     word, said = _verdict(run)
     shown = "no verdict" if word == "NO VERDICT" else said
@@ -40,5 +41,5 @@ def status_by_gates(run: Run, has_succeeded: bool) -> tuple[str, str]:
 
 def _verdict(run: Run) -> tuple[str, str]:
     word, said = run_outcome(run.brief, run)
-    simulated = " (SIMULATED)" if any("(SIMULATED" in each for each in run.brief.answered.authors) else ""
-    return word, said.replace("`", "") + simulated
+    words = dict.fromkeys(filter(None, map(made_up, run.brief.answered.authors)))
+    return word, said.replace("`", "") + "".join(f" ({each})" for each in words)

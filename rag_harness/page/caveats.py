@@ -9,13 +9,19 @@ from rag_harness.report.doubts import doubts
 from rag_harness.report.provenance import time_said
 from rag_harness.report.wording import counted
 from rag_harness.results.manifest import languages_noted
-from rag_harness.settings.profiles import SIMULATED
+from rag_harness.settings.profiles import MOCK, SIMULATED
+
+_MADE_UP = {
+    SIMULATED: "SIMULATED: a program that knows the gold answers planted faults in them at stated rates. The figures "
+    "show what the harness finds, and say nothing of any model.",
+    MOCK: "MOCK: placeholders that no question has decided. The figures say nothing of any model.",
+}
 
 
 def caveats(run: Run) -> Iterator[str]:
     """Yield what the figures of a run are not about, a sentence each."""
     yield from _replaced(run)
-    yield from _simulated(run)
+    yield from _made_up(run)
     yield from _of_earlier_runs(run)
     yield from _other_rows(run)
     yield from _skipped(run)
@@ -30,15 +36,15 @@ def _replaced(run: Run) -> Iterator[str]:
     yield from (f"{text[:1].upper()}{text[1:]}." for text in said if isinstance(text, str))
 
 
-def _simulated(run: Run) -> Iterator[str]:
-    """Yield which experiments were answered by a simulated model."""
+def _made_up(run: Run) -> Iterator[str]:
+    """Yield which experiments were answered by a simulated model, and which by one that stands in for others."""
     answered = {name: table.totals.models for name, table in run.selected.items()}
-    found = [name for name, models in answered.items() if any(model.startswith(SIMULATED) for model in models)]
-    if found:
-        yield (
-            f"The answers of {', '.join(found)} are SIMULATED: a program that knows the gold answers planted faults in "
-            "them at stated rates. The figures show what the harness finds, and say nothing of any model."
-        )
+    for begin, what in _MADE_UP.items():
+        found = [name for name, models in answered.items() if any(model.startswith(begin) for model in models)]
+        if found:
+            yield f"The answers of {', '.join(found)} are {what}"
+    if why := run.manifest.settings.get("stands_in"):
+        yield f"{why}."
 
 
 def _of_earlier_runs(run: Run) -> Iterator[str]:

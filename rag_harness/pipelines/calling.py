@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from rag_harness.models.reasoning import parted
+from rag_harness.pipelines.returned import NAMELESS
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import Answer, Hit, PipelineOutput
 from rag_harness.words.abstention import declines
@@ -66,17 +67,22 @@ def without_reasoning(output: PipelineOutput) -> PipelineOutput:
     return replace(output, answer=replace(answer, text=text, reasoning=thoughts))
 
 
-def with_page_names(output: PipelineOutput, find_page: Callable[[str], str]) -> PipelineOutput:
-    """Return an output whose hits name pages as the knowledge base does; names that fit no page stay."""
+def with_page_names(output: PipelineOutput, find_page: Callable[[str, str], str]) -> PipelineOutput:
+    """Return an output whose hits name pages as the knowledge base does; names that fit no page stay.
+
+    A hit that names no page is of the one page that has its words.
+    """
     retrieved, context = (
         tuple(_renamed(hit, find_page) for hit in hits) for hits in (output.retrieved, output.context)
     )
     return replace(output, retrieved=retrieved, context=context)
 
 
-def _renamed(hit: Hit, find_page: Callable[[str], str]) -> Hit:
+def _renamed(hit: Hit, find_page: Callable[[str, str], str]) -> Hit:
     chunk = hit.chunk
-    page = find_page(chunk.doc_id or document_of(chunk.chunk_id))
+    told = chunk.doc_id or document_of(chunk.chunk_id)
+    page = find_page(told, chunk.text) if told != NAMELESS else ""
+    page = page if page or chunk.doc_id else find_page("", chunk.text)
     if not page or (page == chunk.doc_id and document_of(chunk.chunk_id) == page):
         return hit
     part = chunk.chunk_id.rpartition("#")[2].replace("#", ".")

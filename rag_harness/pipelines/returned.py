@@ -23,6 +23,8 @@ _CONTEXTS = (
 _TEXTS = ("text", "page_content", "content", "chunk")
 _IDS = ("chunk_id", "id_", "id", "node_id")
 _SCORES = ("score", "relevance_score", "similarity")
+NAMELESS = "context"
+"""Stands in ids for the page of a context that names none."""
 _PAIR = 2
 _SOURCE = "pipeline"
 """Names the scores of hits whose retriever is not told."""
@@ -104,7 +106,7 @@ def _hit(context: Any, rank: int, name: str) -> Hit:
     if isinstance(context, Chunk):
         return Hit(context, 1.0 / rank, rank, source=_SOURCE)
     if isinstance(context, str):
-        return Hit(Chunk(f"context#{rank}", "", context), 1.0 / rank, rank, source=_SOURCE)
+        return Hit(Chunk(f"{NAMELESS}#{rank}", "", context), 1.0 / rank, rank, source=_SOURCE)
     known = dict(_fields(context))
     if isinstance(context, tuple) and len(context) == _PAIR:  # a document with its score
         return _scored(_hit(context[0], rank, name), _number(context[1]))
@@ -119,7 +121,7 @@ def _hit(context: Any, rank: int, name: str) -> Hit:
     about: Mapping[str, Any] = next(nested, {})
     names = (each[key] for each in (known, about) for key in NAMES_OF_PAGES if isinstance(each.get(key), str))
     page = next(filter(None, names), "")
-    chunk_id = next((str(known[key]) for key in _IDS if known.get(key)), f"{page or 'context'}#{rank}")
+    chunk_id = next((str(known[key]) for key in _IDS if known.get(key)), f"{page or NAMELESS}#{rank}")
     score = next((found for key in _SCORES if (found := _number(known.get(key))) is not None), None)
     return _scored(Hit(Chunk(chunk_id, page, text), 1.0 / rank, rank, source=_SOURCE), score)
 

@@ -34,7 +34,7 @@ from rag_harness.plugin.fixtures import (
 )
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.options import add_options, hint_at_misspelt, is_used
-from rag_harness.plugin.screen import make_inert, stop_tests, usage_error
+from rag_harness.plugin.screen import make_inert, stop_tests, usage_error, write_lines
 from rag_harness.plugin.shipped import FAILED, RUN_AGAIN
 from rag_harness.plugin.stash_keys import NOT_RUN, OWED, REFUSED, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.shown.terminal import block, line
@@ -266,6 +266,10 @@ def pytest_runtest_makereport(
         failed_trial.shorten(item, call, report)
     if trial_id_of(item) is not None:
         make_inert(report)
+        if report.failed:
+            from rag_harness.plugin import equal_failures
+
+            equal_failures.note(item, report)
     return report
 
 
@@ -337,6 +341,15 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Make no more calls, before failures are printed."""
     activation.stop_calls(session.config)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what wakes the plugin if a variable alone asks for experiments."""
+    if SESSION not in config.stash:
+        from rag_harness.plugin.asleep import asleep_line
+
+        if said := asleep_line(config):
+            write_lines(terminalreporter, [said])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

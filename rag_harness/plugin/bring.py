@@ -66,7 +66,11 @@ def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) ->
     known = {*known_experiments(session.settings), *asked} if named else set()
     for name in named:
         if name not in known and not is_known(name, session.settings):
-            raise usage_error(f"--rag-run: {unknown('experiment', name, known)}")
+            own = f'@pytest.mark.rag_experiment("{name}")'
+            raise usage_error(
+                f"--rag-run: {unknown('experiment', name, known)} A pipeline of your own is asked by a test that is "
+                f"marked {own} and gets it from your fixture rag_pipeline."
+            )
 
 
 def _typed_services(session: RagSession) -> list[str]:

@@ -20,6 +20,7 @@ import pytest
 from rag_harness.plugin.attribution import Attribution
 from rag_harness.plugin.brief_section import BriefSection
 from rag_harness.plugin.earlier_turns import EarlierTurns
+from rag_harness.plugin.equal_failures import printed_once
 from rag_harness.plugin.golden_section import GoldenSection
 from rag_harness.plugin.metamorphic import Metamorphic
 from rag_harness.plugin.otlp_sending import OtlpSending
@@ -259,7 +260,8 @@ class OuterEnd:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
         """Print the last sections."""
-        yield
+        with printed_once(terminalreporter):
+            yield
         _print(SECTIONS[SECTIONS.index(SHORT_SUMMARY) + 1 :], self._run, terminalreporter)
         count_rightly(terminalreporter)
 

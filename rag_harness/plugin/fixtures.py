@@ -69,7 +69,18 @@ def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Pip
     trial = trial_of(request.node)
     with _halting(request):
         experiment = trial.experiment if trial else experiments_of(request.node, rag_session.experiments.endpoints)[0]
+        _check_known(request, rag_session, experiment)
         return rag_session.experiments.registered(experiment).pipeline
+
+
+def _check_known(request: pytest.FixtureRequest, session: RagSession, experiment: str) -> None:
+    from rag_harness.errors import RegistryError
+    from rag_harness.pipelines import is_known, known_experiments
+
+    if not is_known(experiment, session.settings):
+        from rag_harness.plugin.missing_pipeline import missing_pipeline
+
+        raise RegistryError(missing_pipeline(request.node.nodeid, experiment, known_experiments(session.settings)))
 
 
 @pytest.fixture
@@ -214,5 +225,6 @@ class _halting:  # noqa: N801 - a context manager reads as a verb
 
         if isinstance(error, (CriticalError, PrerequisiteError)):
             self._request.node.stash[REFUSED] = str(error)
-            stop_tests(self._request.config, error)
+            # What is there to paste stands in the error of the test.
+            stop_tests(self._request.config, str(error).partition("\n\n")[0])
             raise failed(error) from None

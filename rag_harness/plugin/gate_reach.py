@@ -6,6 +6,7 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from rag_harness.settings.profiles import MOCK
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class GateReach:
         """
         from rag_harness.gates import Verdict
 
+        if self._is_on_mock(gate):
+            return Verdict(gate, "not judged", reason="it would be on MOCK answers of a dry run", excuse="mock")
         if why := self._at_another_depth(gate):
             return Verdict(gate, "not judged", reason=why)
         if why := "" if has_baseline else self._without_baseline(gate):
@@ -78,6 +81,16 @@ class GateReach:
         from rag_harness.gates import Verdict
 
         return Verdict(gate, "failed", reason="cannot be judged: tests could not be collected", lacking=True)
+
+    def _is_on_mock(self, gate: Gate) -> bool:
+        """Whether the mock answered, found or judged in a dry run what a gate looks at."""
+        settings, tables = self._session.settings, self._findings.tables
+        if not settings.dry_run:
+            return False
+        judged = settings.judge_model if gate.measure in self._session.wanted.judged_names(gate.suite) else ""
+        found = settings.embed_model if GOLDEN in suites_of(gate) else ""
+        answered = [model for name in suites_of(gate) if name in tables for model in tables[name].totals.models]
+        return any(model.startswith(MOCK) for model in (judged, found, *answered))
 
     def _is_registered(self, suite: str) -> bool:
         from rag_harness.pipelines import is_known

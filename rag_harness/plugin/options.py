@@ -90,11 +90,11 @@ def output_asked(config: pytest.Config) -> Path:
     """Return the output folder that is named. It is known even where other settings cannot be read."""
     each = next(each for each in options() if each.name == "output")
     named = command_line(config).get("output") or os.environ.get(env_name(each)) or ini(config).get("output")
-    return _top(config) / str(named or each.default)
+    return settings_folder(config) / str(named or each.default)
 
 
-def _top(config: pytest.Config) -> Path:
-    """Return the folder that relative paths of settings start from."""
+def settings_folder(config: pytest.Config) -> Path:
+    """Return the folder that relative paths of settings start from; ``.env`` lies there, too."""
     # config.rootpath would be wrong: with `--rag-kb DIR`, pytest takes DIR for a test path and its parent for rootdir.
     return config.inipath.parent if config.inipath else config.invocation_params.dir
 
@@ -155,13 +155,14 @@ def read_settings(config: pytest.Config) -> Settings:
         DataError: the file of questions that the command line or the environment names is not there.
     """
     from rag_harness.gates.belonging import gates_by_data
+    from rag_harness.models.dry_run import of_dry_run
     from rag_harness.settings.loading import load_settings
 
-    base = _top(config)
+    base = settings_folder(config)
     _check_ini(config)
     given, from_ini = command_line(config), ini(config)
     asked = given.pop("gate", [])
-    settings = load_settings(given, from_ini, base)
+    settings = of_dry_run(load_settings(given, from_ini, base))
     _check_questions(settings, from_ini)
     # Gates of the command line are added to those of the ini file. Asking one more must not switch thresholds off.
     ours, elsewhere = gates_by_data(settings, from_ini)

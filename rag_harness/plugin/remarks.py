@@ -39,7 +39,7 @@ def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:
 def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:
     """Yield what is to be known of the rows: drafts, contexts without a document, trials not run, rows set aside."""
     tables = experiments_of(findings)
-    yield from (*_unchecked(tables, session), *_twice(tables, session), *_skipped(findings))
+    yield from (*_stands_in(session), *_unchecked(tables, session), *_twice(tables, session), *_skipped(findings))
     yield from (*_drafts(findings, session), *_placed(tables), *doubts(tables), *_settled(findings))
     yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
@@ -50,11 +50,17 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
 def verdict_remarks(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:
     """Yield those of them without which a verdict is misread: what it does not count, counts twice, or cannot see."""
     tables = experiments_of(findings)
-    yield from (*_without_named_page(tables, session), *_twice(tables, session), *_skipped(findings))
+    yield from (*_stands_in(session), *_without_named_page(tables, session), *_twice(tables, session))
+    yield from _skipped(findings)
     yield from _drafts(findings, session) if not session.settings.gate_unreviewed else ()
     yield from (*_placed(tables, only_missed=True), *doubts(tables), *_lost(tables))
     yield from (*skipped_lines(findings.manifest.suites), *run_again_lines(recorder.run_again))
     yield from (*not_run_lines(recorder.not_run.values()), *_stopped(findings, recorder))
+
+
+def _stands_in(session: RagSession) -> Iterator[str]:
+    """Say which other models a dry run has than those of its profile."""
+    yield from filter(None, [session.settings.stands_in])
 
 
 def _unchecked(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:

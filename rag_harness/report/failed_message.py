@@ -13,6 +13,7 @@ WIDTH = 80
 _LABEL = 9
 _MOST_LINES = 6
 """Of an error: its last words often say what to do."""
+_MOST_NAMED = 3
 
 
 def trial_failed(row: ExperimentResult, why: Sequence[str], output: str) -> str:
@@ -33,6 +34,12 @@ def entry_failed(result: RetrievalResult, command: str) -> str:
     found = ", ".join(dict.fromkeys(hit.document for hit in result.top)) or "nothing"
     expected = f"{', '.join(result.expected)}: {where_found(result)}"
     return _message(result.query, found, _wrapped(result.error or expected), command)
+
+
+def others_alike(trials: Sequence[str]) -> str:
+    """Return the line that says which other trials failed for the same reason."""
+    named = ", ".join([*trials[:_MOST_NAMED], *(["…"] if len(trials) > _MOST_NAMED else [])])
+    return f"{'alike':{_LABEL}}{len(trials):,} more: {named}"
 
 
 def _message(asked: str, found: str, why: Sequence[str], command: str) -> str:

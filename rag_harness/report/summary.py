@@ -10,7 +10,7 @@ from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.results.panel_names import panel_label
-from rag_harness.settings.profiles import SIMULATED
+from rag_harness.settings.profiles import MOCK, SIMULATED
 
 HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"
@@ -97,12 +97,19 @@ def author(model: str) -> str:
         return "a pipeline of your own"
     if model.startswith(SIMULATED):
         return f"{model} (SIMULATED, with planted faults, not an LLM)"
+    if model.startswith(MOCK):
+        return f"{model} (MOCK, placeholders of no meaning, not an LLM)"
     return f"{model} (a baseline reader, not an LLM)" if is_no_llm(model) else model
+
+
+def made_up(author: str) -> str:
+    """Return SIMULATED or MOCK where answers say nothing of a model that would be used; empty for any other author."""
+    return next((word for word in ("SIMULATED", "MOCK") if f"({word}, " in author), "")
 
 
 def is_no_llm(model: str) -> bool:
     """Return whether a model is code of this package, which quotes and does not reason."""
-    return model.startswith(("embedded/", "mock/"))
+    return model.startswith(("embedded/", MOCK))
 
 
 def judge_said(judge: str, model: str, asks_model: bool | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rag_harness.settings.table import Mode, Settings
@@ -30,8 +30,8 @@ class Access:
 
     @property
     def calls_nobody(self) -> bool:
-        """Whether no model may be called at all. The network is then closed."""
-        return not (self.calls_network or self.calls_local)
+        """Whether nobody outside this process may be asked, not by code of the user's own either."""
+        return self.mode == "replay"
 
     @property
     def records(self) -> bool:
@@ -65,5 +65,6 @@ _ACCESS = {
 
 
 def access_of(settings: Settings) -> Access:
-    """Return the rights of a run."""
-    return _ACCESS[settings.mode]
+    """Return the rights of a run. A dry run is a replay that may compute here what is not recorded."""
+    of_mode = _ACCESS[settings.mode]
+    return replace(of_mode, calls_local=True, keeps="cache") if settings.dry_run else of_mode

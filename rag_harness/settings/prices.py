@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.settings.profiles import EMBEDDED_URL, SIMULATED, check_table_keys, parsed_toml
+from rag_harness.settings.profiles import EMBEDDED_URL, MOCK, SIMULATED, check_table_keys, parsed_toml
 from rag_harness.settings.table import Settings
 
 SHIPPED = Path(__file__).with_name("prices.toml")
 _PER_MILLION = 1_000_000
-_FREE = ("embedded/", SIMULATED, "mock/")
+_FREE = ("embedded/", SIMULATED, MOCK)
 _DATED = re.compile(r"-(?:latest|\d{8}|\d{4}-\d\d-\d\d)$")
 
 

@@ -62,6 +62,9 @@ BASELINE_READER = "embedded/extractive"
 SIMULATED = "simulated/"
 """Beginning of the names of simulated models. Their answers have planted faults, which is said wherever they stand."""
 
+MOCK = "mock/"
+"""Beginning of the names of models that stand in for others: they say nothing, which is said wherever they stand."""
+
 BUILT_IN_PROFILES: Mapping[str, Profile] = {
     "embedded": Profile(
         chat_model=BASELINE_READER,

@@ -133,7 +133,13 @@ class Settings:
         "embedded", "named set of models and endpoints: embedded, simulated, openrouter, mock or your own", "generation"
     )
     mode: Mode = option("auto", "auto, replay, record or live", "nothing")
-    dry_run: bool = option(False, "the same as mode replay", "nothing", env="DRY_RUN", flag=False)
+    dry_run: bool = option(
+        False,
+        "mode replay that also computes what it can here: call nobody, and let the mock answer where nothing else can",
+        "nothing",
+        env="DRY_RUN",
+        flag=False,
+    )
     rerecord: bool = option(False, "in mode record, call again what is recorded", "nothing")
     abridge: bool = option(
         False, "in mode record, keep of each long paragraph of a request its first words and a digest", "nothing"
@@ -441,6 +447,7 @@ class Settings:
         (), "option of a part of your own, declared in pyproject.toml: NAME=VALUE, repeatable", "nothing"
     )
     defined: tuple[OwnOption, ...] = derived((), "options of your own: [tool.rag_harness.options.<name>]", "nothing")
+    stands_in: str = derived("", "why a dry run has other models than its profile", "nothing")
     gates_elsewhere: tuple[tuple[str, str], ...] = derived((), "ini gates of other data, each with why", "nothing")
     endpoints: tuple[EndpointSpec, ...] = derived(
         (), "services as experiments: [tool.rag_harness.endpoints.<name>], and the files of endpoint", "nothing"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -118,6 +118,26 @@ class PageTexts:
         """Whether a page has a text, or a run of six words of it: a pipeline may shorten texts, or join them."""
         # Most texts stand there literally, and need no index of all pages.
         return self.quotes(name, text) or self._origins.shares(text, self._numbers[name])
+
+
+class PagesOfContexts:
+    """Finds the page of a context: by the name that the context tells, or, where it tells none, by its words.
+
+    Args:
+        by_name: finds a page by a name.
+        texts: returns the texts of all pages, by their names; called when words are looked for.
+    """
+
+    def __init__(self, by_name: Callable[[str], str], texts: Callable[[], Mapping[str, str]]) -> None:
+        self._by_name, self._texts = by_name, texts
+
+    @cached_property
+    def _pages(self) -> PageTexts:
+        return PageTexts(self._texts())
+
+    def find(self, name: str, text: str) -> str:
+        """Return the page; empty where no page, or more than one, goes by the ``name`` or has the ``text``."""
+        return self._by_name(name) if name else self._pages.find(text)
 
 
 def _runs(numbers: Sequence[int]) -> _Numbers:

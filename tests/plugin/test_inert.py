@@ -100,3 +100,49 @@ def test_a_stranger_with_the_same_command_is_named_at_the_start_of_a_suite_that_
     suite.pytester.makeini("[pytest]\n")
     suite.pytester.makepyfile("def test_one(): pass")
     suite.run().stdout.no_fnmatch_line("*WARNING*")
+
+
+ASKED = "*rag: RAG_RUN=e2 (*) asks for experiments, but nothing here uses the plugin, so none was asked. Add *"
+
+
+@pytest.mark.parametrize("where", ["environment", ".env"])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n1",), marks=pytest.mark.long)])
+def test_a_run_that_only_a_variable_asks_for_says_what_to_add(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, where: str, workers: tuple[str, ...]
+) -> None:
+    monkeypatch.delenv("RAG_RUN", raising=False)
+    if where == ".env":
+        pytester.path.joinpath(".env").write_text(
+            "RAG_PROFILE=mock\nexport RAG_RUN='e2'  # ours\n", encoding="utf-8-sig"
+        )
+    else:
+        monkeypatch.setenv("RAG_RUN", "e2")
+    pytester.makeini("[pytest]\n")
+    pytester.makepyfile("def test_one(): pass")
+    result = pytester.runpytest_subprocess("-q", *workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"{ASKED}rag_run = e2 to tox.ini, or run pytest --rag-run=e2"])
+    assert str(result.stdout).count("RAG_RUN") == 1
+
+
+@COLD
+def test_a_variable_that_asks_for_a_run_wakes_nothing(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_RUN", "e2")
+    pytester.makeconftest(f"import sys\ndef pytest_unconfigure(): print([m for m in {HEAVY!r} if m in sys.modules])")
+    result = pytester.runpytest_subprocess("-s", *ALONE)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines([f"{ASKED}rag_run = e2 below [[]pytest[]] to a pytest.ini, or *", "[[][]]"])
+
+
+@pytest.mark.parametrize("content", ["# RAG_RUN=e2\nRAG_RUN=\nKB_DIR=kb\n", "MY_RAG_RUN=e2\n"])
+def test_a_variable_that_is_not_set_is_not_spoken_of(pytester: pytest.Pytester, content: str) -> None:
+    pytester.path.joinpath(".env").write_text(content)
+    pytester.makepyfile("def test_one(): pass")
+    pytester.runpytest_subprocess().stdout.no_fnmatch_line("*RAG_RUN*")
+
+
+def test_a_variable_of_a_suite_that_uses_the_plugin_is_read(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAG_RUN", "e2")
+    suite.run().stdout.no_fnmatch_line("*RAG_RUN*")

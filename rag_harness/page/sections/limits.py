@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from rag_harness.page.run import Run
 from rag_harness.page.sections.made_of import authors, selected_of
-from rag_harness.settings.profiles import SIMULATED
+from rag_harness.settings.profiles import MOCK, SIMULATED
 
 SYNTHETIC = frozenset({"89b23f79180a1ac0", "9cffe29979c52fe8"})
 """Digests of the questions that ship with the harness, ``data/kb``, about an invented shop. The second one stands in
 runs of before ``expect`` was left out of it."""
 _WHAT = {
     "embedded/": "a baseline reader that copies from its sources",
-    "mock/": "a stand-in for tests",
+    MOCK: "a stand-in for tests",
     SIMULATED: "a simulation that knows the gold answers, and plants faults in them",
 }
 _NO_LLM = tuple(_WHAT)

@@ -21,6 +21,7 @@ from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.sentences import Sentence, equals_said, first_sentences, more_said, surest, winners_said
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
+from rag_harness.report.summary import made_up
 from rag_harness.report.wording import counted, listed, short
 
 _WIDEST, _FEW_FIELDS = 100, 2
@@ -97,8 +98,9 @@ def _in_short(brief: Brief, output: str, writer: LineWriter) -> list[Line]:
         return [*_golden(brief, writer)[:1], Line(f"{'next':<{LABEL}}{commands[0]}")]
     found = brief.answered
     earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
-    simulated = f"{TIE}(SIMULATED)" if any(map(_is_simulated, found.authors)) else ""
-    said = f"{found.rows:,} of {found.asked:,} answered{simulated}{earlier}{best}"
+    words = dict.fromkeys(filter(None, map(made_up, found.authors)))
+    marks = "".join(f"{TIE}({word})" for word in words)
+    said = f"{found.rows:,} of {found.asked:,} answered{marks}{earlier}{best}"
     return [
         *writer.labelled("rag", said, "red" if found.errors or found.lost or _wrong(brief) else "", most=1),
         Line(f"{'next':<{LABEL}}{_explain(brief, output)}"),
@@ -154,7 +156,7 @@ def _golden_means(found: LookedUp, writer: LineWriter) -> list[Line]:
 def _by(found: Answered) -> str:
     """Say who answered and who judged. That somebody is no LLM is said."""
     are_baselines = [*map(_no_llm, (*found.authors, *found.judges))] == [True, True]
-    if are_baselines and len(found.authors) == 1 and not _is_simulated(found.authors[0]):
+    if are_baselines and len(found.authors) == 1 and not made_up(found.authors[0]):
         return f"by {_name(found.authors[0])}, judged by {_name(found.judges[0])}: NOT LLMs"
     by = [f"by {', '.join(map(_author, found.authors))}"] if found.authors else []
     return "; ".join([*by, f"judged by {', '.join(map(_author, found.judges))}" if found.judges else "no judge"])
@@ -177,9 +179,9 @@ def _origins(found: Answered) -> Iterator[str]:
 
 
 def _author(said: str) -> str:
-    """Return a model's name. That it is no LLM is said in three words, and that it is simulated in two."""
-    if _is_simulated(said):
-        return f"{_name(said)}, SIMULATED{TIE}answers"
+    """Return a model's name. That it is no LLM is said in three words, and that it is made up in two."""
+    if word := made_up(said):
+        return f"{_name(said)}, {word}{TIE}answers"
     return f"{_name(said)}, NOT{TIE}an{TIE}LLM" if _no_llm(said) else said
 
 
@@ -189,10 +191,6 @@ def _name(said: str) -> str:
 
 def _no_llm(said: str) -> bool:
     return said.endswith(("not an LLM)", "no LLM)"))
-
-
-def _is_simulated(said: str) -> bool:
-    return "(SIMULATED" in said
 
 
 def _best(brief: Brief, writer: LineWriter) -> Iterator[Line]:

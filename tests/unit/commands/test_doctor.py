@@ -17,8 +17,9 @@ from packaging.requirements import Requirement
 
 from rag_harness.__main__ import main
 from rag_harness.commands import checkup
-from rag_harness.commands.checkup import installation, reach
+from rag_harness.commands.checkup import installation
 from rag_harness.commands.checkup.suite_settings import without_secrets
+from rag_harness.models import local_weights
 from rag_harness.registry import installed
 
 KEY = "sk-very-secret-1234567890"
@@ -137,7 +138,7 @@ def test_a_folder_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str])
 def test_weights_that_are_not_there_are_a_fault_where_the_mode_needs_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: str, state: str
 ) -> None:
-    monkeypatch.setattr(reach, "find_spec", lambda name: None)
+    monkeypatch.setattr(local_weights, "find_spec", lambda name: None)
     suite(f"rag_mode = {mode}")
     status, said = doctor(capsys)
     assert status == (state == "broken")

@@ -502,3 +502,22 @@ def test_an_answer_may_come_in_pieces() -> None:
     for name, way in {"pieces": pieces, "later": later}.items():
         rag_harness.evaluate(way, QUESTIONS[:1], name=name)
         assert rows_of(name)[0]["llm_answer"] == SAID
+
+
+def test_a_context_that_names_no_page_is_of_the_one_page_that_has_its_words(folder: Path) -> None:
+    (folder / "kb").mkdir()
+    (folder / "kb" / "context.md").write_text("# Context\n\nA page of this very name. It is about nothing at all.\n")
+    (folder / "kb" / "returns.md").write_text(f"# Returns\n\n**{SAID}** It must be clean.\n")
+    found = [f"{SAID} It must be clean.", "Words that stand in no page of the shop.", {"text": SAID, "source": "x.md"}]
+    question = {"query": "return a lamp?", "context_reference": ["returns.md"]}
+    result = rag_harness.evaluate(lambda _: ("45 days", found), [question], kb_dir="kb")
+    assert result.figures["recall@5"].mean == 1
+    (row,) = rows_of(result.experiment)
+    assert [chunk["chunk_id"] for chunk in row["retrieved_chunks"]] == ["returns.md#1", "context#2", "x.md#3"]
+
+
+def test_pages_that_cannot_be_read_here_place_no_context_and_stop_nothing(folder: Path) -> None:
+    (folder / "kb").mkdir()
+    (folder / "kb" / "broken.pdf").write_bytes(b"%PDF-1.4 of no use")
+    result = rag_harness.evaluate(lambda _: ("45 days", [SAID]), QUESTIONS, kb_dir="kb")
+    assert [row["llm_answer"] for row in rows_of(result.experiment)] == ["45 days"] * 3
