@@ -52,7 +52,7 @@ class Generator:
             messages = [system, *said_before, user]
         completion = await trace.complete(self.chat, messages, response_format(self.reasoning))
         with trace.stage("parse"):
-            answer = read_answer(completion.text, len(trace.context), self.reasoning)
+            answer = read_answer(completion.text, len(trace.context), self.reasoning, completion.finish_reason)
         return trace.output(answer)
 
     async def answer_from(self, query: Query, hits: Sequence[Hit]) -> PipelineOutput:
@@ -68,8 +68,14 @@ def response_format(reasoning: bool) -> Mapping[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
 
 
-def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
-    """Parse a model's JSON into an answer. Citations beyond ``sources`` are listed as invalid.
+def read_answer(raw: str, sources: int, reasoning: bool, finish_reason: str = "") -> Answer:
+    """Parse a model's JSON into an answer.
+
+    Args:
+        raw: what the model said.
+        sources: number of sources; citations beyond it are listed as invalid.
+        reasoning: whether steps were asked for.
+        finish_reason: why the model stopped, in the server's word; it explains what cannot be read.
 
     Raises:
         ModelOutputError: the text is no JSON of the requested form, or the answer is empty.
@@ -79,7 +85,7 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
     try:
         read = shape.model_validate(json_of(raw))
     except ValueError as error:
-        raise ModelOutputError(f"The model's answer is not the JSON that was asked for: {raw[:120]!r}", raw) from error
+        raise ModelOutputError(_unread(raw, finish_reason), raw) from error
     text = _whole_characters(read.answer)
     if not text.strip():
         raise EmptyAnswerError("The model's answer is empty.", raw)
@@ -96,6 +102,16 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
         abstained=declines(text) or None,
         raw=raw,
     )
+
+
+def _unread(raw: str, finish_reason: str) -> str:
+    """Say why an answer cannot be read. All that a limit has cut off are told alike: then one line tells of them."""
+    if finish_reason == "length":
+        return (
+            "The model reached its limit in the middle of its answer (finish_reason 'length'); allow more with "
+            "--rag-max-output-tokens, or have it say less."
+        )
+    return f"The model's answer is not the JSON that was asked for: {raw[:120]!r}"
 
 
 def _whole_characters(text: str) -> str:

@@ -206,11 +206,12 @@ def test_beside_anyio(counted: Suite) -> None:
     assert not any(odd in result.stderr.str() + result.stdout.str() for odd in ODD)
 
 
-def test_beside_pytest_asyncio(counted: Suite, beside: str) -> None:
+@pytest.mark.parametrize(("mode", "mark"), [("strict", "@pytest.mark.asyncio"), ("auto", "")])
+def test_beside_pytest_asyncio(counted: Suite, beside: str, mode: str, mark: str) -> None:
     assert (Path(beside) / "pytest_asyncio").is_dir()
     with (counted.path / "tox.ini").open("a") as ini:
-        ini.write("\nasyncio_default_fixture_loop_scope = function\n")
-    (counted.path / "test_e1.py").write_text(NEIGHBOUR.format(mark="@pytest.mark.asyncio"))
+        ini.write(f"\nasyncio_mode = {mode}\nasyncio_default_fixture_loop_scope = function\n")
+    (counted.path / "test_e1.py").write_text(NEIGHBOUR.format(mark=mark))
     result = counted.run(*ARGS)
     result.assert_outcomes(passed=CASES + 1)
     assert "asyncio-" in result.stdout.str()

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.plugin.counting_server import counting_server
+
 _LACKING = [name for name in ("ipykernel", "nbclient", "nbformat") if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(_LACKING), reason=f"pip install ipykernel nbclient: {', '.join(_LACKING)}")
 PAGES = Path(__file__).parents[2] / "docs/how-to"
@@ -29,6 +31,34 @@ async def mine(question):
     return await client.ask(question)
 
 (await rag_harness.aevaluate(mine, questions)).figures["error_rate"].mean
+"""
+
+
+# The client is made in a cell, and keeps connections that belong to the loop on which it is first used.
+ONE_CLIENT = """
+import asyncio
+import openai
+import rag_harness
+
+client = openai.AsyncOpenAI(base_url={url!r}, api_key="none", max_retries=0)
+asked = ["How long can I return a lamp?", "How long is the warranty?"]
+
+async def say(question):
+    messages = [{{"role": "user", "content": f"Question: {{question}}"}}]
+    async with client.chat.completions.stream(model="counting", messages=messages) as stream:
+        return (await stream.get_final_completion()).choices[0].message.content
+
+def error_rate(pipeline, name):
+    return rag_harness.evaluate(pipeline, asked, name=name, output=name).figures["error_rate"].mean
+
+error_rate(say, "first")
+"""
+AWAITED = "await asyncio.sleep(0, result='awaited')"
+SYNC = """
+def runs(question):
+    return asyncio.run(asyncio.sleep(0, result="45 days"))
+
+error_rate(runs, "third")
 """
 
 
@@ -62,3 +92,12 @@ def test_the_pages_run_in_a_kernel(tmp_path: Path) -> None:
     (error,) = refused
     assert error.ename == "SettingsError"
     assert error.traceback == [f"SettingsError: {error.evalue}"]
+
+
+def test_a_client_that_is_made_once_lives_through_all_evaluations(tmp_path: Path) -> None:
+    with counting_server(delay=0) as server:
+        again = [f"error_rate(say, {name!r})" for name in ("second", "fourth")]
+        cells = [ONE_CLIENT.format(url=server.url), AWAITED, again[0], SYNC, AWAITED, again[1]]
+        shown = executed(cells, tmp_path)
+        assert server.calls.total() == 3 * 2
+    assert [output.data["text/plain"] for (output,) in shown] == ["0.0", "'awaited'", "0.0", "0.0", "'awaited'", "0.0"]

@@ -9,7 +9,7 @@ from typing import Any
 from rag_harness.judges.llm.judge_chat import JudgeChat, prompt
 from rag_harness.judges.llm.judge_replies import Missing, PassageVerdict, entries_of, words_of
 from rag_harness.judges.llm.marked_texts import numbered
-from rag_harness.judges.llm.schemas import NUMBER, TEXT, Schema, list_schema, object_schema
+from rag_harness.judges.llm.schemas import NUMBER, TEXT, list_schema, object_schema
 from rag_harness.judges.llm.spans import find_quote
 from rag_harness.measures.judged.criteria import CriterionVerdict
 from rag_harness.models.recording.store import key_of
@@ -17,11 +17,7 @@ from rag_harness.models.recording.store import key_of
 CANNOT_TELL = "the judge cannot tell"
 NOT_THERE = "the words that the judge quoted do not stand in the answer"
 _VALUES = {"met": 1.0, "not met": 0.0, "cannot tell": None}
-_REPLY: Mapping[str, Schema] = {
-    "verdicts": list_schema(
-        object_schema({"index": NUMBER, "quote": TEXT, "verdict": {"type": "string", "enum": list(_VALUES)}})
-    )
-}
+_VERDICT = object_schema({"index": NUMBER, "quote": TEXT, "verdict": {"type": "string", "enum": list(_VALUES)}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,8 @@ async def ask_criteria(
     """Return the reply on each criterion, from one call."""
     sections = [("question", question), ("answer", answer), *numbered("criterion", criteria)]
     end = prompt("fused_again") if again else ""
-    text = await asking.ask(prompt("fused_criteria"), sections, _REPLY, end)
+    reply = {"verdicts": list_schema(_VERDICT, len(criteria), len(criteria))}
+    text = await asking.ask(prompt("fused_criteria"), sections, reply, end)
     found = entries_of(text, len(criteria))
     if isinstance(found, Missing):
         return [CriterionReply(missing=found)] * len(criteria)

@@ -50,7 +50,7 @@ async def support(
 ) -> Sequence[PassageVerdict]:
     """Return which of ``claims`` the ``passages`` support."""
     sections = [*numbered("passage", passages), *numbered("claim", claims)]
-    reply = _reply(SUPPORTED, {"passage": NUMBER})
+    reply = _reply(len(claims), SUPPORTED, {"passage": NUMBER})
     text = await asking.ask(prompt("fused_verdicts"), sections, reply, _end(again))
     return read_verdicts(text, len(claims), SUPPORTED, len(passages))
 
@@ -61,7 +61,7 @@ async def support_by_each(
     """Return the same, and for each claim the passages that support it alone, with their words."""
     sections = [*numbered("passage", passages), *numbered("claim", claims)]
     task = f"{prompt('fused_verdicts')}\n\n{prompt('fused_citations')}"
-    text = await asking.ask(task, sections, _CITED_REPLY, _end(again))
+    text = await asking.ask(task, sections, _cited_reply(len(claims), len(passages)), _end(again))
     return read_cited(text, len(claims), SUPPORTED, passages)
 
 
@@ -71,29 +71,28 @@ async def usefulness(
     """Return which of ``chunks`` were useful for arriving at ``ground_truth``."""
     given: list[MarkedText] = [("question", question), ("right answer", ground_truth)]
     sections = [*given, *numbered("passage", chunks)]
-    text = await asking.ask(prompt("fused_usefulness"), sections, _reply(USEFULNESS_VALUES, {}), _end(again))
+    reply = _reply(len(chunks), USEFULNESS_VALUES, {})
+    text = await asking.ask(prompt("fused_usefulness"), sections, reply, _end(again))
     return read_verdicts(text, len(chunks), USEFULNESS_VALUES)
 
 
 _BY_PASSAGE = {"passage": NUMBER, "quote": TEXT, "degree": {"type": "string", "enum": list(DEGREES)}}
-_CITED_REPLY: Mapping[str, Schema] = {
-    "verdicts": list_schema(
-        object_schema(
-            {
-                "index": NUMBER,
-                "needs_source": BOOLEAN,
-                "support": list_schema(object_schema(_BY_PASSAGE)),
-                "verdict": {"type": "string", "enum": list(SUPPORTED)},
-                "passage": NUMBER,
-            }
-        )
-    )
-}
 
 
-def _reply(words: Mapping[str, float], more: Mapping[str, Schema]) -> Mapping[str, Schema]:
+def _cited_reply(count: int, passages: int) -> Mapping[str, Schema]:
+    verdict = {
+        "index": NUMBER,
+        "needs_source": BOOLEAN,
+        "support": list_schema(object_schema(_BY_PASSAGE), passages),
+        "verdict": {"type": "string", "enum": list(SUPPORTED)},
+        "passage": NUMBER,
+    }
+    return {"verdicts": list_schema(object_schema(verdict), count, count)}
+
+
+def _reply(count: int, words: Mapping[str, float], more: Mapping[str, Schema]) -> Mapping[str, Schema]:
     verdict = {"index": NUMBER, "verdict": {"type": "string", "enum": list(words)}, **more}
-    return {"verdicts": list_schema(object_schema(verdict))}
+    return {"verdicts": list_schema(object_schema(verdict), count, count)}
 
 
 def _end(again: bool) -> str:

@@ -8,6 +8,9 @@ LONGEST_TEXT = 40_000
 """Most characters of a text that is split into claims."""
 MOST_CLAIMS = 100
 """Most claims of a text that are judged. A reply with more is not trusted."""
+_SHORTEST_CLAIM = 4
+"""Characters of a text that make a claim at least: an item of a list, ``UK, ``."""
+_FEWEST = 3
 
 
 def check_length(what: str, text: str) -> None:
@@ -18,6 +21,11 @@ def check_length(what: str, text: str) -> None:
     """
     if len(text) > LONGEST_TEXT:
         raise ModelOutputError(f"{what} of {len(text):,} characters: at most {LONGEST_TEXT:,} are judged")
+
+
+def most_claims(text: str) -> int:
+    """Return the most claims that a reply about ``text`` may have, one more than are judged: a cut list would pass."""
+    return min(MOST_CLAIMS + 1, max(_FEWEST, len(text) // _SHORTEST_CLAIM))
 
 
 def too_many(count: int) -> str:

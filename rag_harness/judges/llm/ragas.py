@@ -17,7 +17,7 @@ from rag_harness.errors import ModelOutputError, NotJudgedError
 from rag_harness.files.sources import json_digest
 from rag_harness.judges.llm.judge_chat import JudgeChat, asking_of, prompt, revision_of
 from rag_harness.judges.llm.judge_replies import Missing, objects_of, whole_number, words_of
-from rag_harness.judges.llm.judging_limits import check_length, too_many
+from rag_harness.judges.llm.judging_limits import check_length, most_claims, too_many
 from rag_harness.judges.llm.marked_texts import MarkedText, numbered
 from rag_harness.judges.llm.nearness import Nearness
 from rag_harness.judges.llm.schemas import TEXT, Schema, list_schema, object_schema
@@ -130,7 +130,7 @@ class RagasOpinion:
             return ()
         check_length("a text", text)
         given = [("question", material.question), ("answer", text)]
-        found = await self._asked("statements", given, {"statements": list_schema(TEXT)})
+        found = await self._asked("statements", given, {"statements": list_schema(TEXT, most_claims(text))})
         listed = found.get("statements") if found is not None else None
         statements = [words_of(each) for each in listed] if isinstance(listed, list) else [""]
         if not all(statements):
@@ -142,7 +142,8 @@ class RagasOpinion:
     async def _verdicts(self, claims: Sequence[Claim], context: str) -> tuple[Verdict, ...]:
         """Judge all statements in one call. Verdicts are matched by order, so their number must be right."""
         given: list[MarkedText] = [("context", context), *numbered("statement", [claim.text for claim in claims])]
-        found = await self._asked("verdicts", given, {"statements": list_schema(object_schema(_VERDICT))})
+        reply = {"statements": list_schema(object_schema(_VERDICT), len(claims), len(claims))}
+        found = await self._asked("verdicts", given, reply)
         listed = objects_of(found, "statements")
         if listed is None or len(listed) != len(claims):
             why = (Missing.UNREADABLE if listed is None else Missing.NUMBERS).value

@@ -17,9 +17,9 @@ def object_schema(keys: Mapping[str, Schema]) -> Schema:
     return {"type": "object", "properties": dict(keys), "required": list(keys), "additionalProperties": False}
 
 
-def list_schema(of: Schema) -> Schema:
-    """Return the schema of a list."""
-    return {"type": "array", "items": of}
+def list_schema(of: Schema, most: int, least: int = 0) -> Schema:
+    """Return the schema of a list of ``least`` to ``most`` items. Without an end, a small model repeats itself."""
+    return {"type": "array", "items": of, "minItems": least, "maxItems": most}
 
 
 def response_format(reply: Mapping[str, Schema]) -> Mapping[str, Any]:

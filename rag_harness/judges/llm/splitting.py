@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rag_harness.judges.llm.judge_chat import JudgeChat, prompt
 from rag_harness.judges.llm.judge_replies import words_of
-from rag_harness.judges.llm.judging_limits import check_length
+from rag_harness.judges.llm.judging_limits import check_length, most_claims
 from rag_harness.judges.llm.schemas import BOOLEAN, TEXT, Schema, list_schema, object_schema
 from rag_harness.judges.llm.spans import placed
 from rag_harness.measures.judged import Claim
@@ -21,10 +21,7 @@ QUESTIONS_OF_AN_ANSWER = 3
 """As in RAGAS: relevancy is the mean over these questions."""
 
 _CLAIM = object_schema({"quote": TEXT, "claim": TEXT})
-_REPLIES: Mapping[SplitPart, Mapping[str, Schema]] = {
-    "claims": {"claims": list_schema(_CLAIM)},
-    "questions": {"questions": list_schema(TEXT), "noncommittal": BOOLEAN},
-}
+_QUESTIONS = list_schema(TEXT, QUESTIONS_OF_AN_ANSWER, QUESTIONS_OF_AN_ANSWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +70,15 @@ async def _asked(asking: JudgeChat, question: str, text: str, wanted: SplitParts
     """Ask for ``wanted``. Questions come from the text alone: the real one is shown only where claims are wanted."""
     sections = [("question", question)] if "claims" in wanted else []
     task = "\n\n".join(["You are given a text.", *(prompt(f"fused_{part}") for part in wanted)])
-    reply = {name: schema for part in wanted for name, schema in _REPLIES[part].items()}
+    reply = {name: schema for part in wanted for name, schema in _reply(part, text).items()}
     found = json_of(await asking.ask(task, [*sections, ("text", text)], reply, end)) or {}
     return Split(_claims(found, text), *_questions(found))
+
+
+def _reply(part: SplitPart, text: str) -> Mapping[str, Schema]:
+    if part == "questions":
+        return {"questions": _QUESTIONS, "noncommittal": BOOLEAN}
+    return {"claims": list_schema(_CLAIM, most_claims(text))}
 
 
 def _claims(found: Mapping[str, Any], text: str) -> tuple[Claim, ...] | None:

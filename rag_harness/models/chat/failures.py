@@ -43,7 +43,9 @@ class PassingError(Exception):
         return asked if asked is not None else _FIRST_WAIT * 2**retry * random.uniform(0.75, 1.25)
 
     def explain(self, retry: int, pause: float, longest: float = LONGEST_WAIT) -> str:
-        what = f"{type(self.cause).__name__}: {self.cause}"
+        # The SDK says no more than "Connection error."; what is below it names the address, and why.
+        below = self.cause.__cause__ if type(self.cause).__name__ == "APIConnectionError" else None
+        what = f"{type(self.cause).__name__}: {below or self.cause}".rstrip(".")
         if pause > longest:
             return f"{what}. The server asks to wait {pause:.0f} s, longer than the {longest:.0f} s we wait."
         return f"{what}. Gave up after {retry + 1} tries."

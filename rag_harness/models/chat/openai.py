@@ -137,11 +137,13 @@ class OpenAIChat:
         """Return the recorded answer. A model without structured output was asked again, without the schema; one that
         states no probabilities, without these."""
         request, without = self._request(messages, schema), self.without.names
-        if found := self._recorded(shaped(request, without)):
+        asked = shaped(request, without)
+        if found := self._recorded(asked):
             return replace(found, asked_without=tuple(sorted(without)))
-        # Recordings of a release that did not keep what a model was asked without.
-        for more in ({"response_format"}, {"response_format", "logprobs"}):
-            if more & request.keys() and (found := self._recorded(shaped(request, without | more))):
+        # Recordings of releases that did not keep what a model was asked without, or did not bound lists.
+        for more in ({"list_bounds"}, {"response_format"}, {"response_format", "logprobs"}):
+            older = shaped(request, without | more)
+            if older != asked and (found := self._recorded(older)):
                 return found
         return None
 

@@ -28,6 +28,7 @@ _REFUSAL = re.compile(
     r"deprecated|incompatible|cannot|no endpoints|without",
     re.IGNORECASE,
 )
+_BOUNDS = re.compile(r"(?:min|max)items")
 _FORMAT = re.compile(r"response[ _]?format|json[_ ]?(?:schema|object|mode)|structured")
 _STREAM = re.compile(r"(?<![a-z_])stream(?:ing)?(?![a-z_])")
 _INSTRUCTIONS = re.compile(r"(?:system|developer)[ _](?:message|prompt|instruction|role)")
@@ -47,6 +48,18 @@ def _completion_tokens(request: Request) -> None:
 def _object_alone(request: Request) -> None:
     if request.get("response_format", {}).get("type") == "json_schema":
         request["response_format"] = {"type": "json_object"}
+
+
+def _no_list_bounds(request: Request) -> None:
+    if "response_format" in request:
+        request["response_format"] = _unbounded(request["response_format"])
+
+
+def _unbounded(schema: Any) -> Any:
+    """Return a schema whose lists have no lengths."""
+    if isinstance(schema, Mapping):
+        return {name: _unbounded(each) for name, each in schema.items() if name not in ("minItems", "maxItems")}
+    return schema
 
 
 def _no_stream(request: Request) -> None:
@@ -84,6 +97,7 @@ def _dropping(name: str) -> Callable[[Request], None]:
 _CHANGES: Mapping[str, Callable[[Request], None]] = {
     "max_tokens": _completion_tokens,
     "max_completion_tokens": _dropping("max_completion_tokens"),
+    "list_bounds": _no_list_bounds,
     "json_schema": _object_alone,
     "response_format": _dropping("response_format"),
     "system": _developer,
@@ -148,8 +162,11 @@ def _named(where: str, whole: str, request: Mapping[str, Any]) -> frozenset[str]
     ]
     if "logprobs" in request and "logprob" in said:
         found.append("logprobs")
-    if "response_format" in request and _FORMAT.search(said):
-        has_schema = request["response_format"].get("type") == "json_schema"
+    form = request.get("response_format")
+    if form and _BOUNDS.search(whole.casefold()) and _unbounded(form) != form:
+        found.append("list_bounds")
+    elif form and _FORMAT.search(said):
+        has_schema = form.get("type") == "json_schema"
         found.append("json_schema" if has_schema and "json_object" in whole else "response_format")
     if "stream" in request and "stream_options" not in found and _STREAM.search(said):
         found.append("stream")

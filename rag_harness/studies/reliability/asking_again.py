@@ -44,7 +44,7 @@ class SecondAsking:
             trace.failed_stage = ""
             return None, f"there is no second answer: {error}"
         try:
-            other = read_answer(said.text, len(context), False)
+            other = read_answer(said.text, len(context), False, said.finish_reason)
         except ModelOutputError as error:
             return None, f"the second answer cannot be read: {error}"
         return (0.0 if other.abstained else claims_agreement(answer.text, other.text)), ""

@@ -127,7 +127,7 @@ class Assistant:
             messages = self.prompts.messages(_question(query, asked), trace.context, source_label)
         said = await trace.complete(self.chat, messages, response_format(False))
         with trace.stage("parse"):
-            return read_answer(said.text, len(trace.context), False)
+            return read_answer(said.text, len(trace.context), False, said.finish_reason)
 
     def _finished(self, answer: Answer, trace: Trace, confidence: float) -> Answer:
         found = cited(answer, trace.context)

@@ -64,6 +64,7 @@ class Chat:
 
     def __init__(self, seconds: float = 0.0, **replies: Sequence[Any]) -> None:
         self.asked: list[Asked] = []
+        self.schemas: list[Mapping[str, Any]] = []
         self._seconds, self._replies = seconds, {kind: list(each) for kind, each in replies.items()}
 
     @property
@@ -77,6 +78,7 @@ class Chat:
         keys = tuple(response_format["json_schema"]["schema"]["properties"])
         asked = Asked(messages[0].content, messages[1].content, keys)
         self.asked.append(asked)
+        self.schemas.append(response_format["json_schema"]["schema"]["properties"])
         if self._seconds:
             await asyncio.sleep(self._seconds)
         waiting = self._replies.get(asked.kind.replace("+", "_and_"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rag_harness.judges.llm import fused, ragas
+from rag_harness.judges.llm.judging_limits import most_claims, too_many
 from rag_harness.judges.llm.schemas import object_schema, response_format, shape
 from rag_harness.measures.judged import Material
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, ROW
@@ -65,6 +67,38 @@ def test_replies_are_asked_for_with_a_strict_schema() -> None:
         "additionalProperties": False,
     }
     assert shape(object_schema(reply)) == '{"verdict": 0 or 1, "reason": "…"}'
+
+
+@pytest.mark.parametrize(("judge", "verdicts"), [(fused, "verdicts"), (ragas, "statements")])
+def test_no_list_of_a_reply_is_without_an_end(judge: Any, verdicts: str) -> None:
+    # llama.cpp's grammar lets a small model repeat an item for as long as it may.
+    chat = Chat(statements=[{"statements": ["One.", "Two."]}, "{}"]) if judge is ragas else Chat()
+    said = judge.create(as_parts(Parts(chat))).opinion(ROW, CP_F_AR)
+
+    async def judged() -> None:
+        await said.supported(*FAITHFULNESS)
+        if judge is fused:
+            await said.usefulness()
+            await said.citations()
+
+    asyncio.run(judged())
+    lists = [each for schema in chat.schemas for each in lists_of(schema)]
+    assert all(0 <= each["minItems"] <= each["maxItems"] < 200 for each in lists)
+    exact = [schema[verdicts] for schema in chat.schemas if verdicts in schema][-1 if judge is ragas else 0]
+    assert exact["minItems"] == exact["maxItems"] == 2
+
+
+def lists_of(schema: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(schema, Mapping):
+        return []
+    inner = [each for value in schema.values() for each in lists_of(value)]
+    return [schema, *inner] if schema.get("type") == "array" else inner
+
+
+@pytest.mark.parametrize(("text", "most"), [("Yes.", 3), ("x" * 80, 20), ("x" * 9000, 101)])
+def test_a_text_has_no_more_claims_than_fit_into_it_and_too_many_are_seen(text: str, most: int) -> None:
+    assert most_claims(text) == most
+    assert bool(too_many(most)) is (most > 100)
 
 
 @pytest.mark.parametrize("judge", [fused, ragas])

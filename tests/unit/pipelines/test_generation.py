@@ -123,6 +123,18 @@ def test_unreadable_answer_keeps_what_was_said(raw: str, complaint: str) -> None
     assert len(str(caught.value)) < 300
 
 
+def test_an_answer_that_its_limit_has_cut_off_says_so() -> None:
+    with pytest.raises(ModelOutputError, match="limit") as caught:
+        read_answer('{"answer": "cut o', 5, reasoning=False, finish_reason="length")
+    assert str(caught.value) == (
+        "The model reached its limit in the middle of its answer (finish_reason 'length'); allow more with "
+        "--rag-max-output-tokens, or have it say less."
+    )
+    assert caught.value.raw == '{"answer": "cut o'
+    # What is whole counts, whatever the server says of its end.
+    assert read_answer(said("Yes."), 5, reasoning=False, finish_reason="length").text == "Yes."
+
+
 def test_half_characters_are_joined_or_replaced() -> None:
     # A server may cut an emoji in two, at the border of two events.
     answer = read_answer('{"answer": "\ud83d\ude42 \\ud83d\\ude42 \\ud83d!"}', 0, reasoning=False)

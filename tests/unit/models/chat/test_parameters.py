@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 
 from rag_harness.models.chat.parameters import known_without, refused_parameters, shaped
 
+SCHEMA: dict[str, Any] = {
+    "type": "json_schema",
+    "json_schema": {"name": "answer", "schema": {"type": "array", "minItems": 1, "maxItems": 2}},
+}
 REQUEST: dict[str, Any] = {
     "model": "m",
     "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How much?"}],
@@ -19,7 +23,7 @@ REQUEST: dict[str, Any] = {
     "stream": True,
     "stream_options": {"include_usage": True},
     "seed": 7,
-    "response_format": {"type": "json_schema", "json_schema": {"name": "answer"}},
+    "response_format": SCHEMA,
     "logprobs": True,
     "top_logprobs": 5,
 }
@@ -66,6 +70,14 @@ WORDINGS = {
     "OpenAI, schema": (
         Refusal("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."),
         {"response_format"},
+    ),
+    "OpenAI, lists": (
+        Refusal(
+            "Invalid schema for response_format 'verdict': In context=('properties', 'verdicts'), 'minItems' is not "
+            "permitted.",
+            param="response_format",
+        ),
+        {"list_bounds"},
     ),
     "OpenAI, probabilities": (Refusal("You are not allowed to request logprobs from this model", 403), {"logprobs"}),
     "Azure, an older version": (Refusal("Unrecognized request argument supplied: stream_options"), {"stream_options"}),
@@ -150,11 +162,22 @@ def test_a_parameter_that_was_not_sent_is_not_refused() -> None:
     assert refused_parameters(error, {"model": "m", "messages": []}) == frozenset()
 
 
+def test_a_schema_without_bounds_that_is_refused_again_goes() -> None:
+    refusal, (bounds,) = WORDINGS["OpenAI, lists"]
+    error: Any = refusal
+    assert refused_parameters(error, shaped(REQUEST, frozenset((bounds,)))) == {"response_format"}
+
+
 @pytest.mark.parametrize(
     ("without", "gone", "there"),
     [
         ({"max_tokens"}, {"max_tokens"}, {"max_completion_tokens": 64}),
         ({"max_tokens", "max_completion_tokens"}, {"max_tokens", "max_completion_tokens"}, {}),
+        (
+            {"list_bounds"},
+            set(),
+            {"response_format": {**SCHEMA, "json_schema": {"name": "answer", "schema": {"type": "array"}}}},
+        ),
         ({"json_schema"}, set(), {"response_format": {"type": "json_object"}}),
         ({"json_schema", "response_format"}, {"response_format"}, {}),
         ({"stream"}, {"stream", "stream_options"}, {}),
