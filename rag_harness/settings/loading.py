@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.data import DataSpec, named_data
 from rag_harness.settings.durations import seconds_in
+from rag_harness.settings.literal_keys import check_address, check_no_keys, shown_value
 from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import Profile, profiles, pyproject_entry, pyproject_table
@@ -37,6 +38,7 @@ def load_settings(
     """
     values = _validated(command_line or {}, ini or {}, Path(rootdir))
     settings = _golden_of_questions(Settings(**{**values, "rootdir": str(rootdir)}), ini or {})
+    _refuse_keys(settings)
     if settings.dry_run:
         settings = _replaying(settings, command_line or {})
     if settings.chunk_overlap >= settings.chunk_size:
@@ -62,7 +64,21 @@ def load_settings(
         from rag_harness.settings.configurations import read_configurations
 
         settings = replace(settings, configurations=read_configurations(Path(rootdir), settings.config))
-    return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
+    settings = _with_profile(settings, Path(rootdir))
+    _refuse_keys(settings)  # of the profile, too
+    return _with_named_key(settings, Path(rootdir))
+
+
+def _refuse_keys(settings: Settings) -> None:
+    """Refuse a key outside of the settings that are keys: all others are written into reports, logs and records."""
+    for each in fields(settings):
+        if each.metadata.get("secret") or each.metadata.get("derived"):
+            continue
+        value = getattr(settings, each.name)
+        if each.metadata.get("address"):
+            variable = each.metadata["key"]
+            check_address(each.name, value, f"Put it into {variable}." if variable else "Leave it out.")
+        check_no_keys(each.name, value)
 
 
 def _golden_of_questions(settings: Settings, ini: Mapping[str, Any]) -> Settings:
@@ -124,7 +140,7 @@ def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _explain(line: Any, each: Field[Any]) -> str:
-    shown = "…" if each.metadata.get("secret") else repr(line["input"])
+    shown = "…" if each.metadata.get("secret") else shown_value(line["input"])
     where = f"{env_name(each)} in the environment or .env"
     if each.metadata["flag"] and not each.metadata.get("secret"):
         where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
