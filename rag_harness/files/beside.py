@@ -25,7 +25,8 @@ def files_beside(folder: Path, name: str, *, within: Path | None = None) -> Sequ
         within: where links may lead, if that is more than the folder.
 
     Raises:
-        DataError: the name leads out of the folder, nothing is there, or it is no regular file. The message has the name.
+        DataError: the name leads out of the folder, nothing is there, or it is no regular file. The message
+            has the name.
     """
     path = name.removeprefix(FILE)
     shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}…"

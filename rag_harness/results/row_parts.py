@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from rag_harness.results.storable import Metadata, StorableText, storable
 
@@ -34,7 +35,8 @@ class FrozenModel(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
 
-class HitMetadata(FrozenModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitMetadata:
     """Where a chunk comes from."""
 
     filename: StorableText = Field(description="name of the document; empty where nobody knows it")
@@ -55,24 +57,28 @@ class HitMetadata(FrozenModel):
     last_page: int | None = Field(None, description="of the file that the chunk ends on; null where it has no pages")
 
 
-class RetrievedChunk(FrozenModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedChunk:
     """A chunk that went into the prompt."""
 
     chunk_id: StorableText = Field(description="the same text of the same document has the same id")
     text: StorableText = Field(description="as the model read it")
     score: Finite = Field(description="first stage's score; cosine for dense retrieval")
     rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
-    scores: dict[str, Finite] = Field({}, description="score of each signal by its name: dense, bm25, rerank, …")
+    scores: dict[str, Finite] = Field(
+        default_factory=dict, description="score of each signal by its name: dense, bm25, rerank, …"
+    )
     metadata: HitMetadata = Field(description="where the chunk comes from")
 
 
-class Candidate(FrozenModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
     """A chunk that the first stage returned."""
 
     chunk_id: StorableText = Field(description="as in retrieved_chunks")
     score: Finite = Field(description="first stage's score")
     rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
-    scores: dict[str, Finite] = Field({}, description="score of each signal by its name")
+    scores: dict[str, Finite] = Field(default_factory=dict, description="score of each signal by its name")
 
 
 class TokenUsage(FrozenModel):
@@ -114,7 +120,8 @@ class RowCall(FrozenModel):
     prompt: StorableText = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
 
 
-class StepHit(FrozenModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepHit:
     """A chunk that a step returned."""
 
     chunk_id: StorableText = Field(description="as in retrieved_chunks")

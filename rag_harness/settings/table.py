@@ -197,6 +197,10 @@ class Settings:
     max_answer: int = option(
         200_000, "longest answer in characters; a longer one is a failed trial, however it came", "generation", ge=1
     )
+    # It changes no figure: a trial with more has none.
+    max_contexts: int = option(
+        1_000, "most contexts of an answer; a trial with more is a failed one, and none is left out", "nothing", ge=1
+    )
 
     top_k: int = option(5, "top k: how many retrieved chunks, or passages, go into the prompt", "retrieval", ge=1)
     candidates: int = option(20, "chunks that the first stage hands to the reranker", "reranking", ge=1)
