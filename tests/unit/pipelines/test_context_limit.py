@@ -1,4 +1,4 @@
-"""An answer with too many contexts is a failed trial, whoever returns them; one within the limit takes little memory."""
+"""An answer with too many contexts is a failed trial, whoever returns them; others take little memory."""
 
 from __future__ import annotations
 
@@ -104,10 +104,9 @@ def test_the_documents_of_a_trace_have_the_same_limit() -> None:
 def test_a_context_takes_little_memory_beyond_its_text() -> None:
     """At most 1 kB is kept of each, in the row; all that is made of it until then stays within half a kB more."""
     number = 1000
-    items = [
-        {"text": f"{n} {'x' * 100}", "id": f"c{n}", "document": f"d{n % 50}.md", "score": 0.5} for n in range(number)
-    ]
-    documents = [Document(f"d{n}.md", f"{n} {'x' * 100}", f"D{n}") for n in range(50)]
+    texts = [f"{n} {'x' * 100}" for n in range(number)]
+    items = [{"text": text, "id": f"c{n}", "document": f"d{n % 50}.md", "score": 0.5} for n, text in enumerate(texts)]
+    documents = [Document(f"d{n}.md", text, f"D{n}") for n, text in enumerate(texts[:50])]
     reader, placing = AnswerReader(AnswerPaths(contexts="contexts"), "s"), Placing(lambda: documents, "s")
 
     def ask(taken: list[dict[str, Any]]) -> ExperimentResult:

@@ -149,7 +149,8 @@ def test_this_machine_is_known_by_its_names(keyless: Asking, host: str) -> None:
         "evil@localhost", "localhost@evil", "user:pass@127.0.0.1:8000", "localhost:80:80", "localhost:evil", "[::1]:x",
         "localhost:99999", "localhost:80@evil", "localhost/evil", "localhost#evil", "localhost?evil", "localhost\\evil",
         "evil\\@localhost", "localhost evil", "localhost,evil", "[::1%25evil]", "[127.0.0.1]", "::1", "[localhost]",
-        "[]", "localhost:", "[::1", "::1]", "localhost%2eevil", "127.0.0.1%00.evil", "127.1", "2130706433", "localhost.",
+        "[]", "localhost:", "[::1", "::1]", "localhost%2eevil", "127.0.0.1%00.evil", "127.1", "2130706433",
+        "localhost.",
     ],
 )  # fmt: skip
 def test_another_name_is_refused(keyless: Asking, host: str) -> None:
