@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rag_harness.errors import SettingsError
-from rag_harness.settings.literal_keys import VARIABLE, address_secret, field_secret
+from rag_harness.settings.literal_keys import USER, VARIABLE, address_secret, field_secret
 from rag_harness.settings.secret_names import SECRET_HEADER
 
 EXPERIMENT_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,59}"
@@ -90,11 +90,11 @@ def check_no_secret(where: str, url: str) -> None:
         SettingsError: names the part, and not the secret.
     """
     found = address_secret(url)
-    if found.startswith("a user"):
-        raise SettingsError(f"{where}: url holds {found}. Put them into a header: Authorization.")
+    if found == USER:
+        raise SettingsError(f"{where}: url holds a user or a password. Put them into a header: Authorization.")
     if found:
         name = found.partition("'")[2].rstrip("'") or "my_key"
-        raise SettingsError(f"{where}: url has {found}. Name its variable there: {_named(name)}")
+        raise SettingsError(f"{where}: url holds a secret, {found}. Name its variable there: {_named(name)}")
 
 
 def check_filled(where: str, url: str, filled: str) -> None:

@@ -26,6 +26,7 @@ KEY = re.compile(
     r"|(?<=://)[^/\s:@?#]{0,200}:[^/\s@?#$]{1,500}(?=@)"  # a password in an address
 )
 """What looks like a key wherever it stands: those of model servers and code hosts, tokens, passwords in addresses."""
+USER = "a user or a password"
 _AUTHORITY = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?[/\\]*([^/\\?#]*)")
 """What stands before the path of an address, also where the scheme lacks: ``USER:KEY@HOST:8000``."""
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\$\{")
@@ -33,18 +34,18 @@ _LONG = re.compile(r"[A-Za-z0-9]{32,}")
 
 
 def address_secret(url: str) -> str:
-    """Say which part of an address is a secret: ``a user or a password``, ``a secret in 'key'``, or ``a key``.
+    """Say which part of an address is a secret: ``a user or a password``, ``the value of 'key'``, or ``a key``.
 
     A value that is a variable, ``?key=${MY_KEY}``, is none. Without a secret the text is empty.
     """
     authority = _AUTHORITY.match(url)
     if authority is not None and "@" in unquote(authority[1]):
-        return "a user or a password"
+        return USER
     before, _, after = url.partition("?")
     query, _, fragment = after.partition("#")
     for name, value in parse_qsl(query, keep_blank_values=True):
         if value and not VARIABLE.search(value) and (is_secret(name) or _is_key(value)):
-            return f"a secret in {name!r}"
+            return f"the value of {name!r}"
     path = before[authority.end() if authority is not None else 0 :]
     return "a key" if any(map(_is_key, re.split(r"[/#&=;]", f"{path}/{fragment}"))) else ""
 
@@ -61,7 +62,7 @@ def check_address(where: str, url: str, instead: str) -> None:
         SettingsError: names the part of the address, and not the secret.
     """
     if found := address_secret(url):
-        raise SettingsError(f"{where} holds {found}, and an address is written into reports and logs. {instead}")
+        raise SettingsError(f"{where} holds {found}: a secret, and addresses stand in reports and logs. {instead}")
 
 
 def check_no_keys(where: str, value: Any) -> None:
@@ -73,7 +74,7 @@ def check_no_keys(where: str, value: Any) -> None:
     for place, text in _texts(value, ()):
         if found := KEY.search(text):
             named = f"{where}: {'.'.join(place)}" if place else where
-            what = "a user or a password" if text[: found.start()].endswith("://") else "a key"
+            what = USER if text[: found.start()].endswith("://") else "a key"
             raise SettingsError(
                 f"{named} holds {what}, and settings are written into reports and logs. A key comes from a variable of "
                 f"the environment or of .env: that of the role, or one that a header of the service names."

@@ -126,7 +126,7 @@ def pyproject_entry(rootdir: Path, name: str, default: object) -> object:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     found = tool.get("rag_harness", {}).get(name, default)
     check_no_keys(f"pyproject.toml, tool.rag_harness.{name}", found)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @lru_cache(maxsize=4)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from rag_harness.files.log import log
 from rag_harness.pipelines.endpoint import span_server
 from rag_harness.pipelines.endpoint.span_server import PATH, SpanServer, broken_exports
 
@@ -80,7 +81,7 @@ def test_a_fault_of_ours_is_logged_and_counted_and_not_printed(
     said: list[str] = []
     noted: Callable[..., None] = lambda message, **_: said.append(message)  # noqa: E731
     monkeypatch.setattr(span_server, "_spans_in", broken)
-    monkeypatch.setattr(span_server.log, "error", noted)
+    monkeypatch.setattr(log, "error", noted)
     sent(server, HEAD + b"\r\n" + b"x" * 1000, resets=False)
     assert counted(server, 1)
     assert said == ["a request with spans could not be handled"]
