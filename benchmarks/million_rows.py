@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -137,9 +137,9 @@ def _changes(name: str, number: int, case: KeptCase, template: ExperimentResult)
 
 
 def _holding(chunk: RetrievedChunk, quote: Evidence) -> RetrievedChunk:
-    place = chunk.metadata.model_copy(update={"filename": quote.filename})
+    place = replace(chunk.metadata, filename=quote.filename)
     text, chunk_id = f"{chunk.text} {quote.quote}", f"{quote.filename}#chunk_0"
-    return chunk.model_copy(update={"chunk_id": chunk_id, "text": text, "metadata": place})
+    return replace(chunk, chunk_id=chunk_id, text=text, metadata=place)
 
 
 def _template(name: str, number: int) -> ExperimentResult:

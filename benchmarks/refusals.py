@@ -2,10 +2,10 @@
 
     python benchmarks/refusals.py [FILE ...]
 
-``refusals.jsonl`` has 2,035 answers of five second hands, which were read when the rules were written. Answers that only
-ask back or only refer elsewhere are left out: they do not say that there is no answer. ``refusals_held_out.jsonl`` has
-400 of a sixth hand, which nobody has read: its figures are those to expect. Intervals at 95 % are those of Clopper and
-Pearson.
+``refusals.jsonl`` has 2,035 answers of five second hands, which were read when the rules were written. Answers that ask
+back or refer elsewhere and say no more are left out: they do not say that there is no answer.
+``refusals_held_out.jsonl`` has 400 of a sixth hand, which nobody has read: its figures are those to expect. Intervals
+at 95 % are those of Clopper and Pearson.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from pydantic import BaseModel
+from pydantic.dataclasses import is_pydantic_dataclass
 
 from docs.made.markdown import MADE, code, described, documented, table
 from rag_harness.results.causes import CauseLine
@@ -83,23 +84,30 @@ def page() -> str:
     return MADE + "".join([*parts, *_models("causes.jsonl", CauseLine)])
 
 
-def _models(title: str, model: type[BaseModel]) -> Iterator[str]:
+def _models(title: str, model: type[Any]) -> Iterator[str]:
     yield f"\n## {title}\n\n{_first(model)}\n\n{_fields(model)}"
     for part in dict.fromkeys(_parts_of(model)):
         yield f"\n### {part.__name__}\n\n{_first(part)}\n\n{_fields(part)}"
 
 
-def _first(model: type[BaseModel]) -> str:
+def _first(model: type[Any]) -> str:
     return documented(model).partition("\n\n")[0].replace("\n", " ")
 
 
-def _fields(model: type[BaseModel]) -> str:
+def _fields(model: type[Any]) -> str:
     said = described(model)
     rows = []
-    for name, each in model.model_fields.items():
+    for name, each in _fields_of(model).items():
         about = (each.description or said.get(name, "")).strip().rstrip(".")
         rows.append([code(name), code(type_of(each.annotation)), about])
     return table(["field", "type", "what it is"], rows)
+
+
+def _fields_of(model: type[Any]) -> dict[str, Any]:
+    """Return the fields of a model, or of a dataclass of pydantic; none of any other type."""
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        return dict(model.model_fields)
+    return dict(model.__pydantic_fields__) if is_pydantic_dataclass(model) else {}
 
 
 def type_of(annotation: Any) -> str:
@@ -110,16 +118,16 @@ def type_of(annotation: Any) -> str:
     return re.sub(r", FieldInfo\(.*?\)|StorableText", "", text).replace("NoneType", "null").replace("None", "null")
 
 
-def _parts_of(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+def _parts_of(model: type[Any]) -> Iterator[type[Any]]:
     """Yield the models that a model's fields are made of, each before its own parts."""
-    for each in model.model_fields.values():
+    for each in _fields_of(model).values():
         for part in _models_in(each.annotation):
             yield part
             yield from _parts_of(part)
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _models_in(annotation: Any) -> Iterator[type[Any]]:
+    if isinstance(annotation, type) and _fields_of(annotation):
         yield annotation
     for inner in get_args(annotation):
         yield from _models_in(inner)

@@ -31,6 +31,7 @@ def run_try(chosen: argparse.Namespace) -> int:
         ModelCallError, CriticalError: the service refused, or cannot be reached.
     """
     from rag_harness.commands.trying import Trying, show_part
+    from rag_harness.pipelines.context_limit import most_contexts
     from rag_harness.pipelines.endpoint.experiment import ask_for_version
     from rag_harness.pipelines.endpoint.requests import Requests
     from rag_harness.pipelines.endpoint.service_answer import AnswerReader
@@ -38,7 +39,8 @@ def run_try(chosen: argparse.Namespace) -> int:
 
     settings = load_settings({"mode": "live"})
     spec, inputs = _spec(settings, chosen.endpoint), _inputs(chosen.inputs)
-    requests, reader = Requests(spec, settings.path(".")), AnswerReader(spec.read, spec.name)
+    requests = Requests(spec, settings.path("."))
+    reader = AnswerReader(spec.read, spec.name, most_contexts(settings))
     if spec.version:
         said = f"{spec.name}, version {ask_for_version(spec, settings, requests)}"
         show_part("who", [said], requests.secrets)

@@ -28,7 +28,9 @@ def run_export(chosen: argparse.Namespace) -> int:
     from rag_harness.exports.destination import Destination
     from rag_harness.exports.scored_run import read_scored_run
     from rag_harness.exports.targets import TARGETS
+    from rag_harness.settings.literal_keys import check_address
 
+    check_address("--url", chosen.url, "Put it into the variables of the tool.")
     run = read_scored_run(chosen.output)
     say(*TARGETS[chosen.to](run, Destination(chosen.output, chosen.place, chosen.url, chosen.project)))
     return 0

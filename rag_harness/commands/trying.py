@@ -142,8 +142,8 @@ class Trying:
 
 
 def _sent(spec: EndpointSpec, request: Request) -> Iterator[str]:
-    from rag_harness.settings.endpoint_checks import VARIABLE
     from rag_harness.settings.endpoint_session import SESSION_SENT
+    from rag_harness.settings.literal_keys import VARIABLE
 
     yield f"{spec.method} {request.url}"
     sent = dict(request.headers)

@@ -15,7 +15,9 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 
+from rag_harness.files.atomic import write_atomically
 from rag_harness.files.cache_folder import note_use
+from rag_harness.files.regular import regular_bytes
 from rag_harness.registry.package_digest import package_digest
 from rag_harness.words.language import shares
 
@@ -50,7 +52,7 @@ def _shares(folder: Path, writes: bool, text: str) -> dict[str, float]:
 
 def _kept(place: Path) -> dict[str, float] | None:
     with suppress(OSError, ValueError):
-        found = json.loads(place.read_bytes())
+        found = json.loads(regular_bytes(place))
         if isinstance(found, dict):
             return found
     return None
@@ -58,8 +60,7 @@ def _kept(place: Path) -> dict[str, float] | None:
 
 def _keep(place: Path, found: dict[str, float]) -> None:
     with suppress(OSError):  # the disk is full, or refuses: the text is read again next time
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps(found), encoding="utf-8")
+        write_atomically(place, json.dumps(found).encode())
 
 
 @lru_cache

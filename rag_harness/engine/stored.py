@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove, tidy
 from rag_harness.measures import Score
-from rag_harness.results.file import PREVIOUS, all_rows, keep_aside, last_rows, sync, take_over
+from rag_harness.results.file import PREVIOUS, all_rows, keep_aside, last_rows, set_torn_apart, sync, take_over
 from rag_harness.results.result_paths import DERIVED, result_path, scores_path
 from rag_harness.results.row import ExperimentResult, row_or_none, rows_in
 from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
@@ -134,8 +134,11 @@ class Adopted:
 
 
 def adopt_journals(output: Path) -> Adopted:
-    """Move the lines of dead processes' journals into the result files. Unreadable lines go to ``previous/``."""
-    adopted = Adopted()
+    """Move the lines of dead processes' journals into the result files. Unreadable lines go to ``previous/``.
+
+    So do lines that a full disk has torn in the result files, whether or not anything is written to them later.
+    """
+    adopted = Adopted(damaged=_torn_set_apart(output))
     if not (output / JOURNALS).is_dir():
         return adopted
     with abandoned(output / JOURNALS) as journals:
@@ -160,7 +163,7 @@ def adopt_journals(output: Path) -> Adopted:
                 by_file.setdefault(result_path(output, row.experiment), []).append((row, line))
         adopted.rows = sum(take_over(file, rows) for file, rows in by_file.items())
         adopted.scores = sum(take_over_scores(file, _of_rows(file, lines)) for file, lines in scores.items())
-        adopted.damaged = keep_aside(output / PREVIOUS / "journal-damaged.jsonl", damaged)
+        adopted.damaged += keep_aside(output / PREVIOUS / "journal-damaged.jsonl", damaged)
         # The journals are removed below, so these files must be safe on the disk first.
         for file in safe:
             sync(file)
@@ -168,6 +171,15 @@ def adopt_journals(output: Path) -> Adopted:
             remove(journal)
     tidy(output / JOURNALS)
     return adopted
+
+
+def _torn_set_apart(output: Path) -> int:
+    return sum(set_torn_apart(file, output / PREVIOUS / "torn.jsonl") for file in _files(output))
+
+
+def _files(output: Path) -> list[Path]:
+    folders = (output, output / SCORES, output / DERIVED, output / DERIVED / SCORES)
+    return [file for folder in folders for file in folder.glob("*.jsonl")]
 
 
 def _of_rows(file: Path, scores: list[tuple[ScoreLine, bytes]]) -> list[tuple[ScoreLine, bytes]]:
@@ -179,8 +191,7 @@ def _of_rows(file: Path, scores: list[tuple[ScoreLine, bytes]]) -> list[tuple[Sc
 def _lines_in_files(output: Path) -> dict[int, Path]:
     """Return the file of each whole line of the result files, by the line's hash: there are many long lines."""
     found: dict[int, Path] = {}
-    folders = (output, output / SCORES, output / DERIVED, output / DERIVED / SCORES)
-    for file in (file for folder in folders for file in folder.glob("*.jsonl")):
+    for file in _files(output):
         with file.open("rb") as stream:
             found |= dict.fromkeys((hash(line) for line in stream if line.endswith(b"\n")), file)
     return found

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rag_harness.engine.trial_rows import Trial, make_row
-from rag_harness.errors import PrerequisiteError, TraceError
+from rag_harness.errors import ModelOutputError, PrerequisiteError
+from rag_harness.pipelines.context_limit import most_contexts
 from rag_harness.pipelines.endpoint.placing import placing_in
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.traced.kept_trace import KeptTrace, kept_trace
@@ -41,7 +42,7 @@ class TracedRows:
 
     def __init__(self, file: Path, parts: RunParts) -> None:
         self._traces, self._settings = TraceFile(file), parts.settings
-        self._placing = placing_in(parts.data(""), EXPERIMENT, SOURCE)
+        self._placing = placing_in(parts.data(""), EXPERIMENT, SOURCE, most_contexts(parts.settings))
         self.total, self.answered, self.failed = len(self._traces), 0, 0
         self.unread: list[tuple[str, str]] = []
 
@@ -59,7 +60,7 @@ class TracedRows:
                     try:
                         trace = kept_trace(spans)
                         row = self._row(trace_id, trace)
-                    except TraceError as error:
+                    except ModelOutputError as error:
                         self.unread.append((trace_id, str(error)))
                         continue
                     if kept is not None:

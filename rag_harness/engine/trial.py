@@ -24,6 +24,7 @@ from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.models.retrying import RetriesNoted, trial_retries
 from rag_harness.pipelines.calling import called, with_page_names, without_reasoning
+from rag_harness.pipelines.context_limit import most_contexts, refuse_many
 from rag_harness.pipelines.returned import output_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Pipeline
@@ -98,8 +99,9 @@ async def run_trial(
     raised: Exception | None = None
     try:
         output = without_reasoning(await _in_time(_answer(pipeline, trial.case.query), settings.deadline))
-        output = output if find_page is None else with_page_names(output, find_page)
         refuse_long(output.answer.text, settings.max_answer, type(pipeline).__name__)
+        refuse_many(output, most_contexts(settings), type(pipeline).__name__)
+        output = output if find_page is None else with_page_names(output, find_page)
         raised = _nothing_said(output)
         failure = _failure(raised) if raised is not None else None
         row = row_of(output, failure)

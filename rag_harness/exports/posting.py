@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from rag_harness.errors import PrerequisiteError, SettingsError
+from rag_harness.settings.literal_keys import check_address, shown_value
 
 _SECONDS = 60.0
 _SHOWN = 300
@@ -34,13 +35,14 @@ class Posting:
         seconds: how long an answer may take.
 
     Raises:
-        SettingsError: there is no address, or it is none of http.
+        SettingsError: there is no address, it is none of http, or a key stands in it.
     """
 
     def __init__(self, tool: str, url: str, headers: Mapping[str, str], seconds: float = _SECONDS) -> None:
         if not url.startswith(("http://", "https://")):
-            said = f"{url!r} is no address" if url else "the address of its server is not known"
+            said = f"{shown_value(url)} is no address" if url else "the address of its server is not known"
             raise SettingsError(f"{tool}: {said}. Name it: --url https://…")
+        check_address(f"{tool}: its address", url, "Name it without: the key comes from the variables of the tool.")
         self._tool, self._url, self._headers = tool, url.rstrip("/"), headers
         self._seconds = seconds
 

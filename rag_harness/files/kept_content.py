@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.files.atomic import write_atomically
+from rag_harness.files.regular import regular_bytes
 
 SUFFIX = ".kept"
 _DIGEST_BYTES = 16
@@ -24,7 +25,7 @@ _FAST = 1
 def read_kept(file: Path) -> Any:
     """Return the JSON value of a file, and note that it was used; None where the file is not there or not whole."""
     try:
-        content = file.read_bytes()
+        content = regular_bytes(file)
         digest, packed = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         if _digest(packed) != digest:
             return None

@@ -248,6 +248,7 @@ def pytest_runtest_makereport(
         _ship_scores(item, report, shipped.row.trial)
         del item.stash[SHIPPED]
         _ship_unrecorded(item, report, shipped.row.experiment)
+        _ship_broken_exports(item, report)
     if call.when == "setup" and NOT_RUN in item.stash:
         trial, not_run = item.stash[NOT_RUN]
         vars(report).update(not_run.on_report(trial))
@@ -280,6 +281,15 @@ def _ship_unrecorded(item: pytest.Item, report: pytest.TestReport, experiment: s
 
         if counts := unrecorded_calls.taken():
             vars(report)["rag_unrecorded"] = experiment, counts
+
+
+def _ship_broken_exports(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Let a report carry how many requests with spans of a service have broken off since the last one."""
+    if any(spec.traces for spec in item.config.stash[SESSION].settings.endpoints):
+        from rag_harness.pipelines.endpoint.span_server import broken_exports
+
+        if counts := broken_exports.taken():
+            vars(report)["rag_broken_exports"] = counts
 
 
 @pytest.hookimpl(wrapper=True)

@@ -54,6 +54,7 @@ class Recorder:
         other_failures: failed tests that ask no question.
         silent: trials whose test ended without a row.
         unrecorded: calls of a user's own pipelines that cannot be recorded, by experiment and kind.
+        broken_exports: requests with spans that broke off, by the address that they were sent to.
         skipped: trials that a test skipped, by a mark or by itself, with the reason; another test may have asked them.
         run_again: tests that had failed and were run again, by node id, with what they then looked at.
         written: called with each row that was appended, and its line; None calls nothing.
@@ -78,6 +79,7 @@ class Recorder:
         self.other_failures: set[str] = set()
         self.silent: set[TrialId] = set()
         self.unrecorded: dict[str, Counter[str]] = {}
+        self.broken_exports: Counter[str] = Counter()
         self.skipped: dict[TrialId, str] = {}
         self.run_again: dict[str, RunAgainOn] = {}
         self._by_node: Mapping[str, TrialId] = {}
@@ -226,6 +228,8 @@ class Recorder:
         if hasattr(report, "rag_unrecorded"):
             experiment, counts = report.rag_unrecorded
             self.unrecorded.setdefault(experiment, Counter()).update(counts)
+        if hasattr(report, "rag_broken_exports"):
+            self.broken_exports.update(report.rag_broken_exports)
         if hasattr(report, "rag_refused"):
             suite, why = report.rag_refused
             self.refused.setdefault(suite, why)

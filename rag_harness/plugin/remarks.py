@@ -169,6 +169,13 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
         yield f"{rows} {_were(recorder.adopted.rows)} taken over from its journal."
     yield from not_run_lines(recorder.not_run.values())
     yield from _unrecorded(recorder)
+    for address, number in sorted(recorder.broken_exports.items()):
+        broke = f"{counted(number, 'request')} with spans to {address} broke off before {_it(number)} whole"
+        yield f"{broke}: the exporter hung up, or waited too long. Give it more time: OTEL_EXPORTER_OTLP_TIMEOUT."
+
+
+def _it(n: int) -> str:
+    return "it was" if n == 1 else "they were"
 
 
 def _unrecorded(recorder: Recorder) -> Iterator[str]:

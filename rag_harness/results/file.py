@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ PREVIOUS = "previous"
 """Folder beside the result files for lines that a new run has removed from them."""
 DAMAGED, DUPLICATES = "damaged", "duplicates"
 
+_BLOCK = 1 << 16
 _SAFE_NAME = re.compile(r"\w{1,64}", re.ASCII)
 
 
@@ -130,6 +132,39 @@ def keep_aside(file: Path, lines: Sequence[bytes]) -> int:
             stream.writelines(_ended(line) for line in lines)
         sync(file)
     return len(lines)
+
+
+def set_torn_apart(file: Path, aside: Path) -> int:
+    """Move the end of a torn line, as a full disk leaves it, from ``file`` to ``aside``; return how many there were.
+
+    A line that lacks its newline alone gets it. What is cut short is no JSON, so that nothing else is taken for it.
+    """
+    if not is_torn(file):
+        return 0
+    begin, torn = _last_line(file)
+    try:
+        json.loads(torn)
+    except (ValueError, RecursionError):
+        keep_aside(aside, [torn])
+        with file.open("r+b") as stream:
+            stream.truncate(begin)
+        return 1
+    with file.open("ab") as stream:
+        stream.write(b"\n")
+    return 0
+
+
+def _last_line(file: Path) -> tuple[int, bytes]:
+    """Return where the last line of a file begins, and the line. A file may have more than fits into memory."""
+    with file.open("rb") as stream:
+        begin = stream.seek(0, os.SEEK_END)
+        end = b""
+        while begin and b"\n" not in end:
+            step = min(begin, _BLOCK)
+            begin = stream.seek(begin - step)
+            end = stream.read(step) + end
+    place = end.rfind(b"\n") + 1
+    return begin + place, end[place:]
 
 
 def take_over(file: Path, rows: Sequence[tuple[ExperimentResult, bytes]]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from rag_harness.results.storable import Metadata, StorableText, storable
 
@@ -34,45 +35,58 @@ class FrozenModel(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
 
-class HitMetadata(FrozenModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitMetadata:
     """Where a chunk comes from."""
 
     filename: StorableText = Field(description="name of the document; empty where nobody knows it")
     section: StorableText = Field(description="headings above the chunk, outermost first, joined by ' > '")
-    version: StorableText | None = Field(None, description="of the page, null where the knowledge base names none")
+    version: StorableText | None = Field(
+        default=None, description="of the page, null where the knowledge base names none"
+    )
     date: StorableText | None = Field(
-        None, description="from which the page holds; null where the knowledge base names none"
+        default=None, description="from which the page holds; null where the knowledge base names none"
     )
     markup: StorableText | None = Field(
-        None, description="'taken off' where the text has lost the page's marks, null where it has them"
+        default=None, description="'taken off' where the text has lost the page's marks, null where it has them"
     )
     module: StorableText | None = Field(
-        None, description="of a book that the page belongs to; null where none is named"
+        default=None, description="of a book that the page belongs to; null where none is named"
     )
-    chapter: StorableText | None = Field(None, description="of that book; null where none is named")
-    url: StorableText | None = Field(None, description="address of the chunk or of its page; null where none is named")
-    page: int | None = Field(None, description="of the file that the chunk begins on; null where it has no pages")
-    last_page: int | None = Field(None, description="of the file that the chunk ends on; null where it has no pages")
+    chapter: StorableText | None = Field(default=None, description="of that book; null where none is named")
+    url: StorableText | None = Field(
+        default=None, description="address of the chunk or of its page; null where none is named"
+    )
+    page: int | None = Field(
+        default=None, description="of the file that the chunk begins on; null where it has no pages"
+    )
+    last_page: int | None = Field(
+        default=None, description="of the file that the chunk ends on; null where it has no pages"
+    )
 
 
-class RetrievedChunk(FrozenModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedChunk:
     """A chunk that went into the prompt."""
 
     chunk_id: StorableText = Field(description="the same text of the same document has the same id")
     text: StorableText = Field(description="as the model read it")
     score: Finite = Field(description="first stage's score; cosine for dense retrieval")
-    rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
-    scores: dict[str, Finite] = Field({}, description="score of each signal by its name: dense, bm25, rerank, …")
+    rerank_score: Finite | None = Field(default=None, description="null where the experiment has no reranker")
+    scores: dict[str, Finite] = Field(
+        default_factory=dict, description="score of each signal by its name: dense, bm25, rerank, …"
+    )
     metadata: HitMetadata = Field(description="where the chunk comes from")
 
 
-class Candidate(FrozenModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
     """A chunk that the first stage returned."""
 
     chunk_id: StorableText = Field(description="as in retrieved_chunks")
     score: Finite = Field(description="first stage's score")
-    rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
-    scores: dict[str, Finite] = Field({}, description="score of each signal by its name")
+    rerank_score: Finite | None = Field(default=None, description="null where the experiment has no reranker")
+    scores: dict[str, Finite] = Field(default_factory=dict, description="score of each signal by its name")
 
 
 class TokenUsage(FrozenModel):
@@ -114,12 +128,13 @@ class RowCall(FrozenModel):
     prompt: StorableText = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
 
 
-class StepHit(FrozenModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepHit:
     """A chunk that a step returned."""
 
     chunk_id: StorableText = Field(description="as in retrieved_chunks")
     filename: StorableText = Field(description="name of its document")
-    score: Finite | None = Field(None, description="null where the step states none")
+    score: Finite | None = Field(default=None, description="null where the step states none")
 
 
 class RowStage(FrozenModel):

@@ -7,13 +7,12 @@ import re
 from collections.abc import Mapping
 from sys import float_info
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from rag_harness.errors import SettingsError
-from rag_harness.settings.secret_names import SECRET_HEADER, is_secret
+from rag_harness.settings.literal_keys import USER, VARIABLE, address_secret, field_secret
+from rag_harness.settings.secret_names import SECRET_HEADER
 
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""The form in which a value names an environment variable."""
 EXPERIMENT_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,59}"
 """The pattern of a name that an experiment can have."""
 _NAME = re.compile(EXPERIMENT_NAME)
@@ -73,6 +72,7 @@ def check_url(where: str, url: str) -> None:
     """
     if not url:
         raise SettingsError(f'{where} has no url: name the address that is asked, url = "https://…".')
+    check_no_secret(where, url)
     shown = VARIABLE.sub("1", url)
     try:
         parts = urlsplit(shown if not url.startswith("${") or "://" in shown else f"http://{shown}")
@@ -81,11 +81,20 @@ def check_url(where: str, url: str) -> None:
         raise SettingsError(f"{where}: url is {url!r}: {error}.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise SettingsError(f"{where}: url is {url!r}: expected http://… or https://….")
-    if parts.username or parts.password:
+
+
+def check_no_secret(where: str, url: str) -> None:
+    """Refuse an address, or a path of one, in which a secret stands.
+
+    Raises:
+        SettingsError: names the part, and not the secret.
+    """
+    found = address_secret(url)
+    if found == USER:
         raise SettingsError(f"{where}: url holds a user or a password. Put them into a header: Authorization.")
-    for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True):
-        if is_secret(name) and not VARIABLE.search(value):
-            raise SettingsError(f"{where}: url has a secret in {name!r}. Name its variable there: {_named(name)}")
+    if found:
+        name = found.partition("'")[2].rstrip("'") or "my_key"
+        raise SettingsError(f"{where}: url holds a secret, {found}. Name its variable there: {_named(name)}")
 
 
 def check_filled(where: str, url: str, filled: str) -> None:
@@ -138,6 +147,11 @@ def body_text(where: str, key: str, body: Any) -> str:
     """
     try:
         _refuse_variables(where, key, body)
+        if found := field_secret(body):
+            raise SettingsError(
+                f"{where}: {key} has a key in {found!r}, and bodies are kept in rows and recordings. Send it in a "
+                f'header that names its variable: headers = {{ Authorization = "Bearer ${{MY_KEY}}" }}'
+            )
         return json.dumps(body, allow_nan=False)
     except RecursionError:
         raise SettingsError(f"{where}: {key} is nested too deeply.") from None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.settings.endpoint_checks import body_text, text
+from rag_harness.settings.endpoint_checks import body_text, check_no_secret, text
 from rag_harness.settings.endpoint_spec import OpenRequest, SessionReading
 from rag_harness.settings.profiles import check_table_keys
 
@@ -82,6 +82,7 @@ def _open(here: str, given: Any) -> OpenRequest:
     url, body = text(f"{here}, open", "url", given.get("url", "")), given.get("body", {})
     if not url:
         raise SettingsError(f'{here}, open has no url: name the address that opens a session, url = "/sessions".')
+    check_no_secret(f"{here}, open", url)
     if not isinstance(body, (Mapping, list)):
         raise SettingsError(f"{here}, open: body is {body!r}: expected a table or a list.")
     sent = body_text(f"{here}, open", "body", body)

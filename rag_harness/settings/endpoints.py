@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
-from rag_harness.settings.endpoint_checks import body_text, check_name, check_url, checked_headers, number, text
+from rag_harness.settings.endpoint_checks import (
+    body_text,
+    check_name,
+    check_no_secret,
+    check_url,
+    checked_headers,
+    number,
+    text,
+)
 from rag_harness.settings.endpoint_session import read_session
 from rag_harness.settings.endpoint_spec import (
     AnswerPaths,
@@ -131,8 +139,7 @@ def _version(table: Mapping[str, Any], where: str) -> VersionReading:
         )
     if found.path and found.header:
         raise SettingsError(f"{where}: version has both path and header: it is read in one place.")
-    if found.url and not found.url.startswith("/"):
-        check_url(f"{where}, [version]", found.url)
+    (check_no_secret if found.url[:1] in ("", "/") else check_url)(f"{where}, [version]", found.url)
     return found
 
 

@@ -12,12 +12,13 @@ from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.data import DataSpec, named_data
 from rag_harness.settings.durations import seconds_in
 from rag_harness.settings.judge_keys import named_key, settings_by_table
+from rag_harness.settings.literal_keys import check_address, check_no_keys, shown_value
 from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import Profile, profiles, pyproject_entry, pyproject_table
 from rag_harness.settings.reliability_numbers import reliability_numbers
 from rag_harness.settings.request_fields import RequestFields
-from rag_harness.settings.role_tables import ROLES, check_base_url, prefix_of
+from rag_harness.settings.role_tables import ROLES, prefix_of
 from rag_harness.settings.table import Settings, env_name
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def load_settings(
     """
     values, given = _validated(command_line or {}, ini or {}, Path(rootdir))
     settings = _golden_of_questions(Settings(**{**values, "rootdir": str(rootdir)}), ini or {})
+    _refuse_keys(settings)
     if settings.dry_run:
         settings = _replaying(settings, command_line or {})
     if settings.chunk_overlap >= settings.chunk_size:
@@ -65,8 +67,20 @@ def load_settings(
 
         settings = replace(settings, configurations=read_configurations(Path(rootdir), settings.config))
     settings = _with_profile(settings, given)
-    _check_addresses(settings)
+    _refuse_keys(settings)  # of the profile, too
     return _with_named_judge(_with_named_key(settings))
+
+
+def _refuse_keys(settings: Settings) -> None:
+    """Refuse a key outside of the settings that are keys: all others are written into reports, logs and records."""
+    for each in fields(settings):
+        if each.metadata.get("secret") or each.metadata.get("derived"):
+            continue
+        value = getattr(settings, each.name)
+        if each.metadata.get("address"):
+            variable = each.metadata["key"]
+            check_address(each.name, value, f"Put it into {variable}." if variable else "Leave it out.")
+        check_no_keys(each.name, value)
 
 
 def _golden_of_questions(settings: Settings, ini: Mapping[str, Any]) -> Settings:
@@ -132,7 +146,7 @@ def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _explain(line: Any, each: Field[Any]) -> str:
-    shown = "…" if each.metadata.get("secret") else repr(line["input"])
+    shown = "…" if each.metadata.get("secret") else shown_value(line["input"])
     where = f"{env_name(each)} in the environment or .env"
     if each.metadata["flag"] and not each.metadata.get("secret"):
         where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
@@ -211,11 +225,6 @@ def _with_profile(settings: Settings, given: Collection[str]) -> Settings:
     answer = RequestFields.read(profile.chat_request)
     sampling = {name: value for name, value in answer.sampling.items() if name not in given}
     return replace(settings, **{**unset, **sampling, "chat_request": answer.without_options(given).text})
-
-
-def _check_addresses(settings: Settings) -> None:
-    for name in (*(f"{prefix_of(role)}_base_url" for role in ROLES), "embed_base_url"):
-        check_base_url(name, getattr(settings, name))
 
 
 def _with_named_key(settings: Settings) -> Settings:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.settings.literal_keys import check_no_keys
 from rag_harness.settings.role_tables import OWN, ROLES, JudgeTable, judge_tables, role_options
 
 
@@ -153,7 +154,7 @@ def pyproject_entry(rootdir: Path, name: str, default: object) -> object:
     """Return ``<name>`` of ``[tool.rag_harness]`` in rootdir's pyproject.toml; ``default`` without one.
 
     Raises:
-        SettingsError: the file cannot be read.
+        SettingsError: the file cannot be read, or a key of a server stands in it.
     """
     file = rootdir / "pyproject.toml"
     if not file.is_file():
@@ -162,7 +163,9 @@ def pyproject_entry(rootdir: Path, name: str, default: object) -> object:
         tool = parsed_toml(file.read_text(encoding="utf-8")).get("tool", {})
     except ValueError as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
-    return tool.get("rag_harness", {}).get(name, default)
+    found = tool.get("rag_harness", {}).get(name, default)
+    check_no_keys(f"pyproject.toml, tool.rag_harness.{name}", found)
+    return found
 
 
 @lru_cache(maxsize=4)
@@ -190,14 +193,16 @@ def toml_file(file: Path, said: str) -> Mapping[str, Any]:
         said: what the message calls it: an option and its value, or the file alone.
 
     Raises:
-        SettingsError: the file cannot be read, or is no TOML.
+        SettingsError: the file cannot be read, is no TOML, or a key of a server stands in it.
     """
     try:
-        return parsed_toml(file.read_text(encoding="utf-8-sig"))
+        table = parsed_toml(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SettingsError(f"{said} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:
         raise SettingsError(f"{said} is no TOML: {error}") from error
+    check_no_keys(said, table)
+    return table
 
 
 def check_table_keys(where: str, table: Mapping[str, object], known: Collection[str]) -> None:

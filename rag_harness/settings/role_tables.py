@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from rag_harness.errors import SettingsError
+from rag_harness.settings.literal_keys import check_address
 from rag_harness.settings.request_fields import request_fields
 
 ROLES = ("answer", "judge", "writer", "rewrite", "user")
@@ -75,25 +75,7 @@ def _read(where: str, table: object) -> dict[str, str]:
     for name, value in said.items():
         if not isinstance(value, str):
             raise SettingsError(f"{where}: {name} is {value!r}: expected a string.")
-    check_base_url(f"{where}: base_url", said.get("base_url", ""))
+    check_address(f"{where}: base_url", said.get("base_url", ""), "Name its variable with api_key_env.")
     others = {name: value for name, value in table.items() if name not in OWN}
     request = request_fields(where, others, OWN).text
     return said | ({"request": request} if request else {})
-
-
-def check_base_url(where: str, url: str) -> None:
-    """Refuse an address that holds a key, or anything behind its path: requests add their own path to it.
-
-    Raises:
-        SettingsError: it does, or it is no address; shows it without the key.
-    """
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise SettingsError(f"{where} is no address: {error}.") from None
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        bare = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-        raise SettingsError(
-            f"{where} has a user, a password or something behind '?' or '#': write {bare}, and put a key into a "
-            f"variable: api_key_env of a profile names it."
-        )

@@ -56,6 +56,13 @@ def paths_option(help_: str, affects: Affects) -> tuple[str, ...]:
     return made
 
 
+def address_option(default: str, help_: str, affects: Affects, key: str = "") -> str:
+    """Declare the address of a server. ``key`` names the variable that its key comes from: the address holds none."""
+    about = {"help": help_, "affects": affects, "env": "", "flag": True, "address": True, "key": key}
+    made: str = field(default=default, metadata=about)
+    return made
+
+
 def derived(default: _T, help_: str, affects: Affects, *, if_set: bool = False) -> _T:
     """Declare a value that is derived from files and other options. It cannot be set directly.
 
@@ -152,7 +159,9 @@ class Settings:
     )
 
     chat_model: str = option("", "chat model; default: the profile's", "generation")
-    chat_base_url: str = option("", "OpenAI-compatible endpoint; default: the profile's", "generation")
+    chat_base_url: str = address_option(
+        "", "OpenAI-compatible endpoint; default: the profile's", "generation", "RAG_CHAT_API_KEY"
+    )
     embed_model: str = option("", "embedding model; default: the profile's", "retrieval")
     embed_max_tokens: int = option(
         0, "longest input of a local embedding model in tokens; 0 is its default", "retrieval", ge=0
@@ -168,11 +177,15 @@ class Settings:
         "what computes a local embedding model: torch, onnx (ONNX Runtime), or onnx-int8, with weights of eight bits",
         "nothing",
     )
-    embed_base_url: str = option("", "endpoint for embeddings; default: the profile's", "retrieval")
+    embed_base_url: str = address_option(
+        "", "endpoint for embeddings; default: the profile's", "retrieval", "OPENAI_API_KEY"
+    )
     rerank_model: str = option("", "reranker; default: the profile's", "reranking")
     chunker: str = option("sections", "how pages are cut, by its registered name", "retrieval")
     index: str = option("qdrant", "vector index, by its registered name", "retrieval")
-    qdrant_url: str = option("", "Qdrant server or cluster; default: an index in this process", "nothing")
+    qdrant_url: str = address_option(
+        "", "Qdrant server or cluster; default: an index in this process", "nothing", "QDRANT_API_KEY"
+    )
     qdrant_api_key: str = secret(
         "key for the Qdrant server; better in the variable: others on this machine see a command line",
         "QDRANT_API_KEY",
@@ -193,6 +206,10 @@ class Settings:
     max_output_tokens: int = option(1024, "longest answer in tokens", "generation", ge=1)
     max_answer: int = option(
         200_000, "longest answer in characters; a longer one is a failed trial, however it came", "generation", ge=1
+    )
+    # It changes no figure: a trial with more has none.
+    max_contexts: int = option(
+        1_000, "most contexts of an answer; a trial with more is a failed one, and none is left out", "nothing", ge=1
     )
 
     top_k: int = option(5, "top k: how many retrieved chunks, or passages, go into the prompt", "retrieval", ge=1)
@@ -283,10 +300,11 @@ class Settings:
     report: str = path_option(
         "", "write the report of the run to this file, when it has ended: .html, .md, .csv or .parquet", "nothing"
     )
-    otlp: str = option(
+    otlp: str = address_option(
         "",
         "send spans and scores of each trial to this backend of OpenTelemetry, OTLP over HTTP: http://127.0.0.1:4318",
         "nothing",
+        "OTEL_EXPORTER_OTLP_HEADERS",
     )
     save: str = option("", "keep this run as a baseline under this name", "nothing")
     compare: str = option("", "say what changed since the baseline of this name", "nothing")
@@ -309,17 +327,23 @@ class Settings:
         "chat model that judges, or the encoder's classifier; default: the profile's, else the chat model",
         "judging",
     )
-    judge_base_url: str = option("", "OpenAI-compatible endpoint of the judge; default: the chat model's", "judging")
+    judge_base_url: str = address_option(
+        "", "OpenAI-compatible endpoint of the judge; default: the chat model's", "judging", "RAG_JUDGE_API_KEY"
+    )
     writer_model: str = option("", "chat model of role writer: other words for questions, summaries for t5", "nothing")
-    writer_base_url: str = option("", "OpenAI-compatible endpoint of the writer; default: the chat model's", "nothing")
+    writer_base_url: str = address_option(
+        "", "OpenAI-compatible endpoint of the writer; default: the chat model's", "nothing", "RAG_WRITER_API_KEY"
+    )
     rewrite_model: str = option("", "chat model of role rewrite, which makes questions that stand alone", "nothing")
-    rewrite_base_url: str = option(
-        "", "OpenAI-compatible endpoint of role rewrite; default: the chat model's", "nothing"
+    rewrite_base_url: str = address_option(
+        "", "OpenAI-compatible endpoint of role rewrite; default: the chat model's", "nothing", "RAG_REWRITE_API_KEY"
     )
     user_model: str = option(
         "", "chat model of role user, which plays the users of scenarios; default: a script plays them", "nothing"
     )
-    user_base_url: str = option("", "OpenAI-compatible endpoint of role user; default: the chat model's", "nothing")
+    user_base_url: str = address_option(
+        "", "OpenAI-compatible endpoint of role user; default: the chat model's", "nothing", "RAG_USER_API_KEY"
+    )
     judge_repeats: int = option(
         0, "judge 50 of the rows so many times again, and say how often verdicts flip", "nothing", ge=0, le=20
     )
@@ -380,7 +404,7 @@ class Settings:
     engine: EngineName = option(
         "local", "where trials are answered and judged: local, or ray, on the machines of a Ray cluster", "nothing"
     )
-    ray_address: str = option(
+    ray_address: str = address_option(
         "", "Ray cluster: auto, HOST:PORT or ray://HOST:PORT; default: one that is started on this machine", "nothing"
     )
     ray_workers: int = option(0, "worker processes on the Ray cluster; 0 is one a node", "nothing", ge=0, le=10_000)

@@ -13,6 +13,7 @@ import pytest
 from rag_harness.__main__ import main
 from tests.plugin.conftest import QUERIES, Suite
 from tests.unit.page.runs import amend
+from tests.unit.pipelines.endpoint.tracing_service import tracing_service
 from tests.unit.server import Server, as_json, refusal, serving
 
 TEST = """
@@ -375,3 +376,20 @@ def test_the_golden_suite_asks_a_service_for_what_it_finds(service: Suite) -> No
         result = service.run(FILE, "--rag-mode=live", "--rag-retriever=my_service", "--rag-k=2")
     result.assert_outcomes(passed=1)
     assert [each["query"] for each in server.requests] == ["return a lamp"]
+
+
+def test_exporters_that_hang_up_are_a_count_in_the_brief_and_no_traceback(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
+    (only,) = suite.path.glob("test_*.py")
+    only.write_text(TEST)
+    with tracing_service(hangs_up=2) as service:
+        top = f'url = "{service.url}"\ntraces = "otlp"\ntraces_port = {service.port}\ntraces_late = 0.1\n'
+        (suite.path / "my_service.toml").write_text(f'{top}[read]\nanswer = "answer"\n')
+        result = suite.run(FILE, "--rag-mode=live")
+    result.assert_outcomes(passed=4)
+    said = " ".join((result.stdout.str() + result.stderr.str()).split())
+    assert f"8 requests with spans to http://127.0.0.1:{service.port}/v1/traces broke off" in said
+    assert "Traceback" not in said
+    assert "Exception" not in said

@@ -53,3 +53,21 @@ def test_a_disk_that_takes_no_more(suite: Suite, monkeypatch: pytest.MonkeyPatch
     assert {each for each in before if server.calls[each] != calls[each]} == set()
     # Nothing could be put aside: what had just come back is lost beside what was under way.
     assert server.calls.total() - QUERIES <= 2 * AT_ONCE
+
+
+def test_a_line_that_is_torn_is_set_apart_at_the_next_start_and_said(suite: Suite) -> None:
+    """The rows that a run resumes open no file again, so a torn line would stay in it for good."""
+    judged = ("--rag-mode=live", "--rag-judge=embedded", "--rag-measures=faithfulness")
+    suite.run(*judged).assert_outcomes(passed=4)
+    output = suite.path / "output"
+    rows, scores = output / "e3_filtered_rag.jsonl", next((output / "scores").glob("*.jsonl"))
+    before = rows.read_bytes(), scores.read_bytes()
+    for file in (rows, scores):
+        with file.open("ab") as stream:
+            stream.write(b'{"query_id": "q_torn", "experi')
+    said = suite.run(*judged)
+    said.assert_outcomes(passed=4)
+    assert (rows.read_bytes(), scores.read_bytes()) == before
+    assert (output / "previous" / "torn.jsonl").read_bytes() == b'{"query_id": "q_torn", "experi\n' * 2
+    told = " ".join(said.stdout.str().split())
+    assert "2 damaged or duplicate lines were taken out of the result files, into output/previous/." in told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_harness.dataset.records.json_records import MOST_JSON
@@ -11,6 +11,7 @@ from rag_harness.dataset.records.reading import READERS
 from rag_harness.dataset.records.source_text import text_of
 from rag_harness.dataset.records.yaml_values import read_yaml
 from rag_harness.errors import DataError
+from rag_harness.files.beside import fault_beside, files_beside
 
 _FENCE = "---"
 _USUAL = "test"
@@ -94,18 +95,22 @@ def _default(folder: Path) -> str:
 
 
 def _unstated(folder: Path, asked: str) -> list[Path]:
-    files = sorted(each for each in folder.rglob("*") if each.suffix.lower() in READERS and each.is_file())
+    named = sorted(each for each in folder.rglob("*") if each.suffix.lower() in READERS)
+    files = [each for each in named if not fault_beside(each, _repository(folder))]
     if len(files) == 1 and not asked:
         return files
     listed = ", ".join(each.relative_to(folder).as_posix() for each in files[:10]) or "none that is read"
     raise DataError(f"{folder}: no README.md that states configs. Name one of its files: {listed}")
 
 
-def _matching(folder: Path, pattern: Any) -> list[Path]:
-    place = PurePosixPath(str(pattern))
-    if place.is_absolute() or ".." in place.parts or "://" in str(pattern):
-        raise DataError(f"{folder / 'README.md'}: {str(pattern)!r} is not in the folder. Name a file of it.")
-    found = sorted(each for each in folder.glob(str(pattern)) if each.is_file())
-    if not found:
-        raise DataError(f"{folder}: no file matches {str(pattern)!r}, which its README.md names. Is it fetched?")
-    return found
+def _matching(folder: Path, pattern: Any) -> Sequence[Path]:
+    try:
+        return files_beside(folder, str(pattern), within=_repository(folder))
+    except DataError as error:
+        raise DataError(f"{folder / 'README.md'}: {error}") from None
+
+
+def _repository(folder: Path) -> Path:
+    """Return where files of a data set may lie: in the cache of the hub, those of a snapshot are links to blobs."""
+    is_snapshot = folder.absolute().parent.name == "snapshots"
+    return folder.absolute().parent.parent if is_snapshot else folder

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
+from contextlib import suppress
 from pathlib import Path
 
 from rag_harness.errors import UnreadableError
+from rag_harness.files.beside import fault_beside
 
 MOST_FILE_BYTES = 64 << 20
 """Most bytes of one file. Documents are never that long, but a sparse file may claim any length."""
@@ -24,12 +26,11 @@ def fault_of_place(file: Path, folder: Path) -> str:
     name = file.relative_to(folder).as_posix()
     if not name.isprintable() and any(unicodedata.category(each) in _FORGES for each in name):
         return "its name has control characters or is no Unicode. Rename it"
-    try:
-        if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
-            return "a link that leads out of the folder. Copy the file into it"
-        return "" if file.is_file() else "no regular file, or a link to nothing. Remove it"
-    except (OSError, RuntimeError) as error:  # a circle of links
-        return f"cannot be looked at: {_said(error)}. Remove it, or mend its rights"
+    # A walk follows no folder that is a link, so a file that is none lies where its name says: resolving is slow.
+    with suppress(OSError):
+        if file.is_file() and not file.is_symlink():
+            return ""
+    return fault_beside(file, folder)
 
 
 def read_bytes(file: Path) -> bytes:
@@ -46,7 +47,3 @@ def read_bytes(file: Path) -> bytes:
     if too_long or len(data) > MOST_FILE_BYTES:
         raise UnreadableError(f"longer than {MOST_FILE_BYTES >> 20} MB. Split it")
     return data
-
-
-def _said(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error).partition("\n")[0]

@@ -20,6 +20,7 @@ from rag_harness.dataset.ingest.file_places import read_bytes
 from rag_harness.dataset.ingest.isolated import Child
 from rag_harness.dataset.ingest.parsed import Parsed, Passing, PassingError, passing, unpacked
 from rag_harness.files.atomic import write_atomically
+from rag_harness.files.regular import regular_bytes
 from rag_harness.registry.package_digest import package_digest
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _known(place: Path) -> bytes | None:
 
 def _kept(place: Path) -> bytes | None:
     with suppress(OSError):
-        content = place.read_bytes()
+        content = regular_bytes(place)
         # A power cut can leave zeros in a file that was already renamed.
         if content[:_CHECK] == _check(memoryview(content)[_CHECK:]):
             return content[_CHECK:]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.log import log
+from rag_harness.files.regular import regular_bytes
 from rag_harness.models.chat.parameters import known_without
 
 FILE_NAME = "asked_without.json"
@@ -59,7 +60,7 @@ class AskedWithout:
     def _look(self) -> None:
         for file in self._read:
             with suppress(OSError, ValueError, TypeError):
-                found = json.loads(file.read_text(encoding="utf-8"))["without"]
+                found = json.loads(regular_bytes(file))["without"]
                 self._names |= frozenset(name for name in found if isinstance(name, str))
 
     def _keep(self) -> None:

@@ -79,7 +79,7 @@ class ArrayStore:
             self._look_for_new_segments()
             new = {key: array for key, array in self._pending.items() if key not in self._where}
             if new:
-                file = self._write_to / f"{blake2b(b''.join(sorted(new)), digest_size=8).hexdigest()}.safetensors"
+                file = _free(self._write_to, blake2b(b"".join(sorted(new)), digest_size=8).hexdigest())
                 try:
                     _write_segment(file, new)
                 except OSError as error:
@@ -102,7 +102,8 @@ class ArrayStore:
     def _look_for_new_segments(self) -> None:
         for folder in self._folders:
             for file in sorted(folder.glob("*.safetensors")) if folder.is_dir() else ():
-                if file not in self._segments:
+                # A folder, a pipe or a device has the name alone.
+                if file not in self._segments and file.is_file():
                     self._add(file)
 
     def _add(self, file: Path) -> None:
@@ -135,6 +136,13 @@ class _Segment:
     def entry(self, position: int) -> Array:
         array: Array = self._data[self._offsets[position] : self._offsets[position + 1]]
         return array
+
+
+def _free(folder: Path, name: str) -> Path:
+    """Return the file for a new segment. Only a folder can have its name and stay: anything else is replaced."""
+    while (folder / f"{name}.safetensors").is_dir():
+        name += "-"
+    return folder / f"{name}.safetensors"
 
 
 def _write_segment(file: Path, items: Mapping[bytes, Array]) -> None:

@@ -21,7 +21,7 @@ CONTEXT_PARTS = {
 """The fields of an item, and the type of each."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Context:
     """A piece of text that the service names as a source of its answer. ``others`` may name its document, too."""
 

@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.settings.endpoint_checks import VARIABLE
 from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.settings.literal_keys import VARIABLE
 
 
 class Environment:

@@ -14,6 +14,7 @@ from rag_harness.models.recording.cassettes import SERVICES
 from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import Cleaner, secrets_of
 from rag_harness.pipelines import data_of
+from rag_harness.pipelines.context_limit import most_contexts
 from rag_harness.pipelines.endpoint.client import Client
 from rag_harness.pipelines.endpoint.pipeline import Cost, EndpointPipeline
 from rag_harness.pipelines.endpoint.placing import placing_in
@@ -58,8 +59,9 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     requests = Requests(spec, settings.path("."), must_know=access_of(settings).calls_network)
     _check_budget(parts, spec)
     data = parts.data(data_of(spec.name, settings))
-    placing = placing_in(data, spec.name)
-    reader = AnswerReader(spec.read, spec.name)
+    most = most_contexts(settings)
+    placing = placing_in(data, spec.name, most=most)
+    reader = AnswerReader(spec.read, spec.name, most)
     version = _version(spec, parts, requests)
     client = _client(spec, parts, requests, reader, version)
     usd: Cost = lambda *used: _cost(parts, spec, *used)  # noqa: E731

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rag_harness.files.sources import text_digest
+from rag_harness.pipelines.context_limit import MOST_CONTEXTS, check_number
 from rag_harness.pipelines.endpoint.contexts import Context, is_uuid
 from rag_harness.retrieval.documents import document_of
-from rag_harness.types import UNMARKED, Chunk, Document, Hit
+from rag_harness.types import UNMARKED, Chunk, Document, Hit, Metadata
 from rag_harness.words.page_names import PageNames
 from rag_harness.words.same_words import words_of
 from rag_harness.words.text_origins import PageTexts
@@ -48,10 +49,19 @@ class Placing:
         documents: reads the documents; None where there are none to look in.
         name: the service's name. Chunks without a document are named after it.
         source: who found the hits.
+        most: the most contexts of an answer.
     """
 
-    def __init__(self, documents: Callable[[], Sequence[Document]] | None, name: str, source: str = "service") -> None:
-        self._documents, self._name, self._source = documents, name, source
+    def __init__(
+        self,
+        documents: Callable[[], Sequence[Document]] | None,
+        name: str,
+        source: str = "service",
+        most: int = MOST_CONTEXTS,
+    ) -> None:
+        self._documents, self._name, self._source, self._most = documents, name, source, most
+        # Shared by all chunks that say the same: a mapping of its own takes a fifth of the memory of a context.
+        self._about: dict[_Place, Metadata] = {}
 
     @cached_property
     def _texts(self) -> Mapping[str, str]:
@@ -70,7 +80,12 @@ class Placing:
         return self._texts.get(doc_id, "")
 
     def place(self, contexts: Sequence[Context]) -> PlacedContexts:
-        """Return ``contexts`` as hits, in order."""
+        """Return ``contexts`` as hits, in order.
+
+        Raises:
+            ModelOutputError: they are too many.
+        """
+        check_number(len(contexts), self._most, self._name)
         found = [self._place(context) for context in contexts]
         taken: set[str] = set()
         ranked = enumerate(zip(contexts, found, strict=True), 1)
@@ -106,14 +121,15 @@ class Placing:
         chunk_id = chunk_id if chunk_id not in taken else f"{chunk_id}-{rank}"
         taken.add(chunk_id)
         marks = {"markup": UNMARKED} if at.lacks_marks else {}
+        about = self._about.setdefault(at._replace(doc_id=""), {**marks, "placed": at.how})
         score = context.score if context.score is not None else 1 / rank
-        chunk = Chunk(chunk_id, doc_id, context.text, metadata={**marks, "placed": at.how})
+        chunk = Chunk(chunk_id, doc_id, context.text, metadata=about)
         return Hit(chunk, score, rank, source=self._source)
 
 
-def placing_in(data: Data, name: str, source: str = "service") -> Placing:
+def placing_in(data: Data, name: str, source: str = "service", most: int = MOST_CONTEXTS) -> Placing:
     """Return what finds the documents of contexts in ``data``; where it has none, names are taken as they are told."""
-    return Placing((lambda: data.documents) if data.has_documents else None, name, source)
+    return Placing((lambda: data.documents) if data.has_documents else None, name, source, most)
 
 
 def _told(context: Context) -> str:

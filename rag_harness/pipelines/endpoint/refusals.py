@@ -7,6 +7,7 @@ from typing import Any
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.recording.scrubbing import forms_of
+from rag_harness.settings.literal_keys import bare_address
 
 _HALTING = {
     401: "the key is missing or wrong",
@@ -63,7 +64,7 @@ def refused(response: Any, said: str, name: str, where: str) -> Exception:
     status = response.status_code
     shown = " ".join(said.split())[:_SHOWN]
     if 300 <= status < 400:
-        to = response.headers.get("location", "nowhere")
+        to = bare_address(response.headers.get("location", "nowhere"))
         return CriticalError(
             f"{name} answered {status}: it redirects to {to}. Redirects are not followed, for the headers would go "
             f"there too. If that is the service, name it as url in {where}."

@@ -14,9 +14,10 @@ from rag_harness.pipelines.endpoint.environment import Environment
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.sent_history import sent_history
 from rag_harness.pipelines.endpoint.sessions import SESSION_SLOT, SessionId, Sessions, headers_in, recorded_beside
-from rag_harness.settings.endpoint_checks import VARIABLE, check_filled
+from rag_harness.settings.endpoint_checks import check_filled
 from rag_harness.settings.endpoint_session import SESSION_SENT
 from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.settings.literal_keys import VARIABLE
 from rag_harness.types import SESSION, Query
 
 _ACCEPTED = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from rag_harness.errors import EmptyAnswerError, ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.pipelines.context_limit import MOST_CONTEXTS, check_number
 from rag_harness.pipelines.endpoint import answer_values
 from rag_harness.pipelines.endpoint.answer_values import WrongKindError
 from rag_harness.pipelines.endpoint.contexts import Context, read_contexts
@@ -51,13 +52,14 @@ class AnswerReader:
     Args:
         paths: the paths of the parts.
         name: the name of the service, for messages.
+        most: the most contexts of an answer.
 
-        Raises:
-            SettingsError: a path is malformed.
+    Raises:
+        SettingsError: a path is malformed.
     """
 
-    def __init__(self, paths: AnswerPaths, name: str) -> None:
-        self._name = name
+    def __init__(self, paths: AnswerPaths, name: str, most: int = MOST_CONTEXTS) -> None:
+        self._name, self._most = name, most
         given = {each.name: getattr(paths, each.name) for each in fields(AnswerPaths)}
         self._paths = {key: Path(text, f"{name}: read.{key}") for key, text in given.items() if text}
 
@@ -119,7 +121,10 @@ class AnswerReader:
         if name == "answer" and not value.strip() and not self._paths[name].is_optional:
             told = self._wrong(name, value, f"an answer. Where it may be empty: {self._paths[name].text}?")
             raise EmptyAnswerError(str(told), told.raw)
-        return read_contexts(read, self._paths, self._name) if name == "contexts" else read
+        if name != "contexts":
+            return read
+        check_number(len(read), self._most, self._name)
+        return read_contexts(read, self._paths, self._name)
 
     def _one(self, name: str, document: Any) -> Any:
         """Return the value of a path, a list if there are several. None if an optional path finds nothing."""

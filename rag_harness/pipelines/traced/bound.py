@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rag_harness.errors import SettingsError
+from rag_harness.pipelines.context_limit import most_contexts
 from rag_harness.pipelines.endpoint.placing import placing_in
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.traced.traced_output import SOURCE
@@ -34,7 +35,7 @@ def traced_experiment(experiment: Experiment, parts: RunParts, provider: Any) ->
             f"--rag-engine=ray out."
         )
     data = parts.data(experiment.data)
-    placing = placing_in(data, experiment.id, SOURCE)
+    placing = placing_in(data, experiment.id, SOURCE, most_contexts(parts.settings))
     pipeline = (
         experiment.pipeline if isinstance(experiment.pipeline, TracedPipeline) else TracedPipeline(experiment.pipeline)
     )

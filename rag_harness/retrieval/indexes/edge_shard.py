@@ -17,6 +17,7 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
+from rag_harness.files.regular import regular_bytes
 from rag_harness.files.room import check_room, fills_when_read
 from rag_harness.retrieval.indexes.shard_points import Numbers
 from rag_harness.types import Matrix, Vector
@@ -102,7 +103,7 @@ def load(folder: Path, numbers: Sequence[int] | Numbers) -> Shard:
         raise ValueError(f"the engine says {type(error).__name__}: {error}") from error
     if found != len(numbers):
         raise ValueError(f"it holds {found} points, not {len(numbers)}")
-    if vectors != (folder / _SAMPLE).read_text(encoding="ascii"):
+    if vectors != regular_bytes(folder / _SAMPLE).decode("ascii", "replace"):
         raise ValueError("its vectors are not those that were written")
     return shard
 

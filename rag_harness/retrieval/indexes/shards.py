@@ -13,6 +13,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from rag_harness.files.regular import regular_bytes
+
 MARKER = "complete.json"
 """File that is written last: the shard's content, the size in bytes of each file, and a digest of its numbers."""
 
@@ -40,7 +42,7 @@ class ShardFolder:
     def kept(cls, path: Path) -> ShardFolder | None:
         """Return the complete shard in a folder; None where its marker cannot be read."""
         try:
-            marker = json.loads((path / MARKER).read_text(encoding="utf-8"))
+            marker = json.loads(regular_bytes(path / MARKER))
             return cls(path, str(marker["digest"]), str(marker.get("embedder", "")))
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
@@ -52,7 +54,7 @@ class ShardFolder:
             OSError: there is no marker.
             ValueError: it has no such number.
         """
-        found = json.loads((self.path / MARKER).read_text(encoding="utf-8"))
+        found = json.loads(regular_bytes(self.path / MARKER))
         if not isinstance(found, dict) or not isinstance(found.get(name, 0), int):
             raise ValueError(f"{MARKER} has no {name}")
         return int(found.get(name, 0))
@@ -60,7 +62,7 @@ class ShardFolder:
     def fault(self, count: int) -> str:
         """Return why this is no shard of ``count`` points; empty where it may be opened."""
         try:
-            marker = json.loads((self.path / MARKER).read_text(encoding="utf-8"))
+            marker = json.loads(regular_bytes(self.path / MARKER))
             if (marker["digest"], marker["count"]) != (self.digest, count):
                 return f"it holds {marker['count']} points of {marker['digest']}, not {count} of {self.digest}"
             if damage := next(iter(_damages(self.path, marker["files"])), ""):
@@ -74,7 +76,7 @@ class ShardFolder:
     def built_by(self, run: str) -> bool:
         """Return whether ``run`` wrote the existing shard."""
         try:
-            return bool(json.loads((self.path / MARKER).read_text(encoding="utf-8"))["run"] == run)
+            return bool(json.loads(regular_bytes(self.path / MARKER))["run"] == run)
         except (OSError, ValueError, LookupError, TypeError):
             return False
 
@@ -154,7 +156,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 def _numbers(folder: Path) -> str:
     digest = blake2b(digest_size=16)
     for file in sorted(file for pattern in _NUMBERS for file in folder.glob(pattern)):
-        digest.update(file.read_bytes())
+        digest.update(regular_bytes(file))
     return digest.hexdigest()
 
 

@@ -1,20 +1,24 @@
 """Protects a server without keys: it may listen on this machine only, and only this machine's user may ask.
 
 A page in a browser on this machine is not this machine's user. The page can reach 127.0.0.1 under its own name (DNS
-rebinding), and can send forms there from any site. So the headers Host and Origin are checked.
+rebinding), and can send forms there from any site. So the headers Host, Origin and Sec-Fetch-Site are checked.
 """
 
 from __future__ import annotations
 
 import errno
+import re
 import socket
-from collections.abc import Mapping
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
 
 from rag_harness.errors import SettingsError
 from rag_harness.service.problems import ProblemError
 
+_HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9.-]{1,253}))(?::(?P<port>[0-9]{1,5}))?")
+_OWN_PAGES = ("same-origin", "none")
+"""Values of Sec-Fetch-Site: our own page, and what a user opens. Where it lacks, no browser asks, or an old one."""
 _BACKLOG = 2048
 """How many connections may wait to be accepted; uvicorn's own default."""
 
@@ -87,26 +91,33 @@ def _not_there(host: str, port: int, error: OSError) -> str:
     return f"{where}, and cannot ({error.strerror or error}). Name another: --host 127.0.0.1, --port 8000."
 
 
-def check_page(headers: Mapping[str, str]) -> None:
+def check_page(headers: Headers) -> None:
     """Check that a request without a key comes from this machine, and not from another site's page.
 
     Raises:
-        ProblemError: 403 if its Host or Origin belongs to another site.
+        ProblemError: 403 if its Host, Origin or Sec-Fetch-Site belongs to another site.
     """
-    host = headers.get("host", "")
-    if not is_this_machine(_without_port(host)):
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or not _names_this_machine(hosts[0]):
         raise _elsewhere("Host")
     # Browsers send an Origin with every request that could change something.
-    origin = headers.get("origin")
-    if origin is not None and origin.partition("://")[2].lower() != host.lower():
+    if any(each.partition("://")[2].lower() != hosts[0].lower() for each in headers.getlist("origin")):
         raise _elsewhere("Origin")
+    # They send no Origin with images, scripts and forms that only read, and say there whose page it is.
+    if any(each.strip().lower() not in _OWN_PAGES for each in headers.getlist("sec-fetch-site")):
+        raise _elsewhere("Sec-Fetch-Site")
 
 
-def _without_port(host: str) -> str:
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
+def _names_this_machine(host: str) -> bool:
+    """Whether the header Host is a name or an address of this machine, with or without a port, and nothing else.
+
+    It is matched whole. Parsers of URLs take ``[::1].evil`` for ``::1``, and ``user@localhost`` for ``localhost``.
+    """
+    found = _HOST.fullmatch(host)
+    if found is None or int(found["port"] or 0) >= 1 << 16:
+        return False
+    # An address of version 6 stands in brackets, and nothing else does.
+    return is_this_machine(found["name"]) if found["name"] else is_this_machine(found["six"]) and ":" in found["six"]
 
 
 def _elsewhere(header: str) -> ProblemError:

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from rag_harness.errors import TraceError
+from rag_harness.errors import ModelOutputError
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.traced.kept_trace import KeptTrace, kept_trace
 from rag_harness.service.observing.labelling import Logged
@@ -34,7 +34,7 @@ class ExportedQuestions:
         for trace_id, spans in TraceFile(file).traces():
             try:
                 trace = kept_trace(spans)
-            except TraceError as error:
+            except ModelOutputError as error:
                 self.unread.append((trace_id, str(error)))
                 continue
             began = datetime.fromtimestamp(trace.began_ns / 1e9, timezone.utc).isoformat()
@@ -55,7 +55,7 @@ def _decision(trace: KeptTrace) -> str:
 def _words(trace: KeptTrace) -> Mapping[str, Any]:
     try:
         hits = trace.output(Placing(lambda: (), "traces", "search")).context
-    except TraceError:
+    except ModelOutputError:
         # Somebody labels a question whose sources are not told all the same.
         hits = ()
     return {"answer": trace.answer, "sources": [{"score": hit.score, "text": hit.chunk.text} for hit in hits]}

@@ -15,6 +15,7 @@ from rag_harness.registry.installed import NAME, install
 from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.observed import Observed
 from rag_harness.service.observing.spans import Span
+from rag_harness.settings.literal_keys import check_address
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -27,12 +28,16 @@ _SECONDS = 5.0
 
 
 def address(given: str) -> str:
-    """Return the address for traces: ``given``, else that of OpenTelemetry's own variables; empty sends nothing."""
-    whole = os.environ.get(_ONE_SIGNAL, "")
-    if not given and whole:
-        return whole
-    begin = given or os.environ.get(_ALL_SIGNALS, "")
-    return begin if not begin or begin.endswith(_PATH) else f"{begin.rstrip('/')}/{_PATH}"
+    """Return the address for traces: ``given``, else that of OpenTelemetry's own variables; empty sends nothing.
+
+    Raises:
+        SettingsError: a key stands in the address.
+    """
+    whole = "" if given else os.environ.get(_ONE_SIGNAL, "")
+    begin = given or whole or os.environ.get(_ALL_SIGNALS, "")
+    where = "--otlp" if given else _ONE_SIGNAL if whole else _ALL_SIGNALS
+    check_address(where, begin, "Put it into OTEL_EXPORTER_OTLP_HEADERS.")
+    return begin if whole or not begin or begin.endswith(_PATH) else f"{begin.rstrip('/')}/{_PATH}"
 
 
 def check_export(to: str) -> None:

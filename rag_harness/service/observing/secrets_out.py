@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rag_harness.settings.literal_keys import KEY
+
 NOT_LOGGED = "[not logged]"
 _NAMES = {"authorization", "proxy_authorization", "x_api_key", "api_key", "cookie", "set_cookie", "password", "secret"}
 _KEYS = re.compile(
-    r"(?i)\b(?:rh_|sk-)[\w-]{16,}"  # our own keys, and those of most model servers
-    r"|\b(?:bearer|basic)\s+[\w.~+/=-]{6,}"
-    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"  # a password in an address
+    KEY.pattern + r"|(?i:\b(?:rh_|sk-)[\w-]{16,}"  # a log hides more than a setting refuses: also what has no digit
+    r"|\b(?:bearer|basic)\s+[\w.~+/=-]{6,})"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
 _DEEPEST = 4
 

@@ -69,7 +69,7 @@ def test_what_has_changed_is_judged_anew(tmp_path: Path, what: str) -> None:
 def test_other_contexts_are_judged_anew(tmp_path: Path) -> None:
     row = make_row()
     first = row.retrieved_chunks[0]
-    other = row.model_copy(update={"retrieved_chunks": (first.model_copy(update={"text": f"{first.text} Not."}),)})
+    other = row.model_copy(update={"retrieved_chunks": (replace(first, text=f"{first.text} Not."),)})
     judge(Said(), tmp_path, row=row)
     assert is_asked(tmp_path, row=other)
 

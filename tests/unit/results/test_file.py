@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.results import file as result_file
-from rag_harness.results.file import PREVIOUS, ResultFile, finished_rows, take_over
+from rag_harness.results.file import PREVIOUS, ResultFile, finished_rows, set_torn_apart, take_over
 from rag_harness.results.row import ExperimentResult, parse_row, rows_in
 from tests.unit.rows import failed_row, make_row
 
@@ -279,3 +279,23 @@ def test_previous_is_no_result_file(file: Path) -> None:
     write(file, make_row(fingerprint="b"))
     assert list(file.parent.glob("*.jsonl")) == [file]
     assert result_file.PREVIOUS == "previous"
+
+
+@pytest.mark.parametrize("before", [b"", b'{"a": 1}\n', b'{"a": "%s"}\n' % (b"x" * 200_000)])
+@pytest.mark.parametrize(
+    "torn", [b"{", b'{"a": "' + b"x" * 200_000, b'{"a": 1', b"\xff", b"\0" * 70_000, b"[" * 70_000]
+)
+def test_a_torn_line_is_moved_and_the_others_stay(tmp_path: Path, before: bytes, torn: bytes) -> None:
+    file, aside = tmp_path / "e3.jsonl", tmp_path / "previous" / "torn.jsonl"
+    file.write_bytes(before + torn)
+    assert set_torn_apart(file, aside) == 1
+    assert (file.read_bytes(), aside.read_bytes()) == (before, torn + b"\n")
+    assert set_torn_apart(file, aside) == 0
+
+
+def test_a_line_that_lacks_its_newline_alone_is_whole(tmp_path: Path) -> None:
+    file, aside = tmp_path / "e3.jsonl", tmp_path / "previous" / "torn.jsonl"
+    file.write_bytes(b'{"a": 1}\n{"a": 2}')
+    assert set_torn_apart(file, aside) == 0
+    assert file.read_bytes() == b'{"a": 1}\n{"a": 2}\n'
+    assert not aside.exists()

@@ -102,8 +102,8 @@ def test_fields_are_set_and_dropped(tmp_path: Path) -> None:
         ("max_tokens = 0", "max_tokens is 0: expected 1 or more"),
         ("reasoning_effort = 3", "reasoning_effort is 3: expected a text"),
         ("model = 3", "model is 3: expected a string"),
-        ('base_url = "https://sk-1@m.example/v1"', "write https://m.example/v1, and put a key into a variable"),
-        ('base_url = "https://m.example/v1?key=sk-1"', "write https://m.example/v1, and put a key into a variable"),
+        ('base_url = "https://sk-1@m.example/v1"', "base_url holds a user or a password"),
+        ('base_url = "https://m.example/v1?key=sk-1"', "base_url holds the value of 'key'"),
         ('base_url = "https://[::1"', "base_url is no address"),
     ],
 )
@@ -132,13 +132,6 @@ def test_tables_that_are_none_are_refused(tmp_path: Path, lines: tuple[str, ...]
     with pytest.raises(SettingsError) as caught:
         loaded(tmp_path, *lines)
     assert said in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["chat_base_url", "judge_base_url", "embed_base_url"])
-def test_no_address_holds_a_key_wherever_it_is_said(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SettingsError, match=rf"^{name} has a user") as caught:
-        load_settings({name: "https://user:sk-1@m.example/v1"}, {}, tmp_path)
-    assert "sk-1" not in str(caught.value)
 
 
 PANEL = (

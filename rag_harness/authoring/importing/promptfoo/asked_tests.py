@@ -13,12 +13,13 @@ from rag_harness.authoring.importing.likely_columns import likely_question
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.promptfoo.assertions import Assertions
 from rag_harness.authoring.importing.promptfoo.config_tests import FoundTest, tests_in
-from rag_harness.authoring.importing.promptfoo.files_beside import FILE, UnreadFileError, is_file, text_beside
+from rag_harness.authoring.importing.promptfoo.files_beside import UnreadFileError, is_file, text_beside
 from rag_harness.authoring.importing.promptfoo.templates import TemplateLeftError, filled
 from rag_harness.dataset.records.field_names import MEANINGS, field_meant
 from rag_harness.dataset.records.list_cells import ListCellError, texts_of
 from rag_harness.dataset.records.source_record import given, plain_text
 from rag_harness.errors import DataError
+from rag_harness.files.beside import FILE
 from rag_harness.results.storable import storable
 
 _FIELDS = ("query_id", "query", "ground_truth", "evidence", "context_reference", "query_type", "answerable")

@@ -19,6 +19,7 @@ from rag_harness.dataset.records.reading import is_table, records_in
 from rag_harness.dataset.records.source_text import text_of
 from rag_harness.dataset.records.yaml_values import MOST_YAML, read_yaml
 from rag_harness.errors import DataError
+from rag_harness.files.beside import files_beside
 from rag_harness.files.json_text import read_json
 
 YAML = (".yaml", ".yml")
@@ -61,7 +62,7 @@ def _of_config(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
     config = read.value
     default = config.get("defaultTest") or {}
     if isinstance(default, str):
-        default = _read(_path(file, default)).value
+        default = _read(_named(file, default, f"{file}: defaultTest")[0]).value
     _check_test(default, f"{file}: defaultTest")
     default = with_variables(default, file.parent, f"{file}: defaultTest", notes)
     templates = config.get("assertionTemplates") or {}
@@ -101,16 +102,12 @@ def _of_named(file: Path, name: str, where: str, notes: Notes) -> Iterator[Found
     if "://" in name and not name.startswith("file://"):
         notes.lose("tests from the web: save them as a file", where)
         return
-    pattern = name.removeprefix("file://")
-    suffix = Path(pattern.partition("#")[0]).suffix.lower()
+    suffix = Path(name.partition("#")[0]).suffix.lower()
     if suffix not in (".csv", ".tsv", ".json", ".jsonl", *YAML):
         known = "a spreadsheet: save it as CSV" if suffix.startswith(".xls") else "made by code, which is not run"
         notes.lose(f"tests in a file that is not read, {known}", where)
         return
-    files = sorted(file.parent.glob(pattern)) if "*" in pattern else [_path(file, pattern)]
-    if not files:
-        raise DataError(f"{where}: no file matches {pattern}.")
-    for each in files:
+    for each in _named(file, name, where):
         yield from _of_rows(each) if is_table(each) else _listed(each, _read(each), notes)
 
 
@@ -141,8 +138,11 @@ def _read(file: Path) -> _Read:
     return _Read(value, lambda *path: f"{file}, {'.'.join(map(str, path))}")
 
 
-def _path(file: Path, name: str) -> Path:
-    return file.parent / name.removeprefix("file://")
+def _named(file: Path, name: str, where: str) -> Sequence[Path]:
+    try:
+        return files_beside(file.parent, name)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
 
 
 def _merged(default: Test, test: Test) -> Test:

@@ -11,9 +11,9 @@ from rag_harness.authoring.importing.notes import Notes
 from rag_harness.dataset.records.source_text import text_of
 from rag_harness.dataset.records.yaml_values import read_yaml
 from rag_harness.errors import DataError
+from rag_harness.files.beside import FILE, files_beside
 from rag_harness.files.json_text import read_json
 
-FILE = "file://"
 _TEXTS = (".txt", ".md")
 _VALUES = (".json", ".yaml", ".yml")
 _SHOWN = 60
@@ -53,22 +53,16 @@ def value_beside(name: str, folder: Path) -> Any:
     shown = name.removeprefix(FILE)
     if "*" in shown:
         raise UnreadFileError(f"{shown} names several files: name each")
-    file = folder / shown
-    ending = file.suffix.lower()
+    ending = Path(shown).suffix.lower()
     if ending not in (*_TEXTS, *_VALUES):
         raise UnreadFileError(f"{shown} is none of {', '.join((*_TEXTS, *_VALUES))}")
     try:
-        if not file.resolve().is_relative_to(folder.resolve()):
-            raise UnreadFileError(f"{shown} is not in the folder of the config: copy it there")
-        if not file.exists():
-            raise UnreadFileError(f"there is no file {shown}")
+        (file,) = files_beside(folder, shown)
         text = text_of(file, _MOST)
         if ending in _TEXTS:
             return text.strip()
         return read_json(text) if ending == ".json" else read_yaml(text, shown).value
-    except UnreadFileError:
-        raise
-    except (DataError, OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
+    except (DataError, OSError) as error:
         raise UnreadFileError(str(error).rstrip(".")) from None
     except ValueError as error:
         raise UnreadFileError(f"{shown}: {error}") from None

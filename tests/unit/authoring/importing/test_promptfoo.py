@@ -221,7 +221,10 @@ def test_values_of_assertions_in_files_are_read(
         ("file://gone.txt", "the variable 'order' in a file: there is no file gone.txt"),
         ("file://make.py", "the variable 'order' in a file: make.py is none of .txt, .md, .json, .yaml, .yml"),
         ("file://parts/*.txt", "the variable 'order' in a file: parts/*.txt names several files"),
-        ("file://../outside.txt", "the variable 'order' in a file: ../outside.txt is not in the folder of the config"),
+        (
+            "file://../outside.txt",
+            "the variable 'order' in a file: ../outside.txt is not in the folder of the file that names it",
+        ),
         ("file://parts/latin.txt", "the variable 'order' in a file: "),
         ("file://parts/bad.json", "the variable 'order' in a file: "),
         (f"file://{'long' * 200}.txt", "the variable 'order' in a file: "),
@@ -251,13 +254,15 @@ def test_a_link_out_of_the_folder_is_not_followed(importing: Importing, beside: 
     (beside.parent / "outside.txt").write_text("secret")
     (beside / "parts" / "link.txt").symlink_to(beside.parent / "outside.txt")
     found = importing("c.yaml", config("", "question: Why?, order: file://parts/link.txt"))
-    assert "parts/link.txt is not in the folder of the config" in found.said
+    assert "parts/link.txt is not in the folder of the file that names it" in found.said
     assert "inputs" not in found.lines[0]
 
 
 def test_variables_of_a_file_that_is_none_are_named(importing: Importing) -> None:
     found = importing("c.yaml", "tests:\n- vars: file://gone.yaml\n- vars: {question: Why?}\n")
-    assert "1 × variables in a file: there is no file gone.yaml (c.yaml:2)" in found.said
+    assert (
+        "1 × variables in a file: there is no file gone.yaml. Put it there, or mend the name (c.yaml:2)" in found.said
+    )
     assert [line["query"] for line in found.lines] == ["Why?"]
 
 
@@ -308,7 +313,7 @@ def test_the_question_is_a_variable_that_is_known_or_named(importing: Importing)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("tests: [a.yaml]", "No file a.yaml"),
+        ("tests: [a.yaml]", "c.yaml:1: there is no file a.yaml"),
         ("tests: ['*.csv']", "c.yaml:1: no file matches *.csv"),
         ("tests: [1]", "c.yaml:1: a test was expected"),
         ("tests:\n- vars: {a: [" + "1, " * 200 + "], b: [" + "1, " * 200 + "]}", "40,000 combinations"),

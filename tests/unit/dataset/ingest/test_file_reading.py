@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -56,6 +56,18 @@ def test_what_was_kept_and_is_damaged_is_parsed_again(tmp_path: Path, damage: by
         if now and kept.read_bytes() != damage and not (tmp_path / "damaged").exists():
             kept.write_bytes(damage)
             (tmp_path / "damaged").touch()
+
+
+@pytest.mark.parametrize("stranger", [os.mkfifo, Path.mkdir, lambda file: file.symlink_to("/dev/zero")])
+def test_what_is_no_file_among_what_was_kept_is_passed_over(tmp_path: Path, stranger: Callable[[Path], object]) -> None:
+    files = write(tmp_path, a_txt=b"text")
+    for _ in range(2):
+        with shared(tmp_path / "cache", writes=True) as going_on:
+            assert load(files["a_txt"], "x").text == "text"
+        assert going_on.parsed == 1
+        for kept in [each for each in (tmp_path / "cache").rglob("*") if each.is_file() and each.suffix != ".lock"]:
+            kept.unlink()
+            stranger(kept)
 
 
 def test_processes_that_read_the_same_folder_parse_each_file_once(tmp_path: Path) -> None:

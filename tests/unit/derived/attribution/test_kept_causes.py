@@ -120,7 +120,7 @@ def _rows(**update: Any) -> Callable[[Path], dict[str, Any]]:
 
 def _chunk(_: Path) -> dict[str, Any]:
     first, *others = ROWS[0].retrieved_chunks
-    return _rows(retrieved_chunks=(first.model_copy(update={"text": "Other words."}), *others))(_)
+    return _rows(retrieved_chunks=(replace(first, text="Other words."), *others))(_)
 
 
 def _case(**changes: Any) -> Callable[[Path], dict[str, Any]]:

@@ -57,7 +57,11 @@ def test_one_that_has_answered_before_is_only_away(tmp_path: Path) -> None:
         (refusal(405, "x"), CriticalError, "refused with 405"),
         (refusal(422, "query is too long"), ModelCallError, 'refused the request with 422: \'{"error"'),
         (refusal(500, "boom"), ModelCallError, 'StatusError: 500: {"error": {"message": "boom"'),
-        (Reply(307, headers={"location": "http://elsewhere/"}), CriticalError, "redirects to http://elsewhere/"),
+        (
+            Reply(307, headers={"location": "http://u:p@elsewhere/?token=t#f"}),
+            CriticalError,
+            "redirects to http://elsewhere/. ",
+        ),
         (Reply(body=b"<html>Sign in</html>", kind="text/html"), ModelOutputError, "no JSON but a page"),
         (Reply(body=b'{"answer": "45'), ModelOutputError, "it looks cut short"),
         (Reply(body=b'{"answer": "45"', length=200, reset=True), ModelCallError, "Gave up after 4 tries"),
@@ -171,7 +175,7 @@ def test_a_key_that_the_server_repeats_is_not_shown(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply(302, headers={"location": "http://elsewhere/?key=planted%2F%22%C3%BC"}),
+        Reply(302, headers={"location": "http://elsewhere/planted%2F%22%C3%BC/"}),
         as_json({"error": 'planted/"ü'}, 401),
         Reply(403, '{"error": "planted/\\"ü"}'.encode()),
     ],

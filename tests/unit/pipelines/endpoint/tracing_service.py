@@ -59,7 +59,7 @@ class TracingService:
 
     ``spans`` makes what it sends, ``delay`` is in seconds before each request with spans, ``one_by_one`` the same with
     a request for each span; ``before`` is whether they are sent before the reply, so that a test need not wait for
-    them; ``heard`` are session and question of each request.
+    them; ``heard`` are session and question of each request; ``hangs_up`` how often it does so before each export.
     """
 
     port: int
@@ -73,8 +73,12 @@ class TracingService:
     headers: list[dict[str, str]] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     heard: list[tuple[str, str]] = field(default_factory=list)
+    hangs_up: int = 0
 
     def export(self, query: str, traceparent: str) -> None:
+        for _ in range(self.hangs_up):
+            with socket.create_connection(("127.0.0.1", self.port)) as client:
+                client.sendall(b"POST /v1/traces HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{")
         spans = self.spans(query, traceparent)
         batches = [[span] for span in spans] if self.shuffled or self.one_by_one else [spans]
         if self.shuffled:

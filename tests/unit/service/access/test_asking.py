@@ -9,12 +9,14 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.datastructures import Headers
 
 from rag_harness.errors import SettingsError
 from rag_harness.files.log import log
-from rag_harness.service.access.binding import check_host, is_this_machine
+from rag_harness.service.access.binding import check_host, check_page, is_this_machine
 from rag_harness.service.access.service_keys import make, revoke
 from rag_harness.service.options import Options
+from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
 from tests.unit.service.access.small_app import Asking, create_app, opened
 
@@ -140,8 +142,17 @@ def test_this_machine_is_known_by_its_names(keyless: Asking, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "192.168.0.7", "", "[", "0.0.0.0"]
-)
+    "host",
+    [
+        "evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "192.168.0.7", "", "[", "0.0.0.0",
+        "[::1].evil", "[::1]evil", "[::1].evil:8000", "[::1]:80.evil", "[::1]@evil", "localhost.evil", "127.0.0.1.evil",
+        "evil@localhost", "localhost@evil", "user:pass@127.0.0.1:8000", "localhost:80:80", "localhost:evil", "[::1]:x",
+        "localhost:99999", "localhost:80@evil", "localhost/evil", "localhost#evil", "localhost?evil", "localhost\\evil",
+        "evil\\@localhost", "localhost evil", "localhost,evil", "[::1%25evil]", "[127.0.0.1]", "::1", "[localhost]",
+        "[]", "localhost:", "[::1", "::1]", "localhost%2eevil", "127.0.0.1%00.evil", "127.1", "2130706433",
+        "localhost.",
+    ],
+)  # fmt: skip
 def test_another_name_is_refused(keyless: Asking, host: str) -> None:
     assert told(Asking(keyless.app, headers={"Host": host}).ask()) == (403, "not_this_machine")
 
@@ -151,6 +162,31 @@ def test_a_page_of_another_origin_is_refused(keyless: Asking, origin: str) -> No
     asking = Asking(keyless.app, headers={"Host": "localhost:8000", "Origin": origin})
     assert told(asking.ask()) == (403, "not_this_machine")
     assert told(asking("POST", "/ingest", files={"file": b"poison"})) == (403, "not_this_machine")
+
+
+def test_a_second_host_or_origin_is_refused() -> None:
+    check_page(Headers(raw=[(b"host", b"localhost")]))
+    with pytest.raises(ProblemError, match="the header Host names another"):
+        check_page(Headers(raw=[(b"host", b"localhost"), (b"host", b"evil")]))
+    with pytest.raises(ProblemError, match="the header Origin names another"):
+        check_page(
+            Headers(raw=[(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"origin", b"http://evil")])
+        )
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "Cross-Site", " cross-site ", "anything", ""])
+@pytest.mark.parametrize("more", [{}, {"Origin": "http://localhost:8000"}])
+def test_a_page_of_another_site_is_refused_where_it_says_no_origin(
+    keyless: Asking, site: str, more: dict[str, str]
+) -> None:
+    asking = Asking(keyless.app, headers={"Host": "localhost:8000", "Sec-Fetch-Site": site, **more})
+    assert told(asking.ask()) == (403, "not_this_machine")
+    assert told(asking("GET", "/documents/1")) == (403, "not_this_machine")
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_our_own_page_and_what_a_user_opens_may_ask(keyless: Asking, site: str) -> None:
+    assert Asking(keyless.app, headers={"Host": "localhost:8000", "Sec-Fetch-Site": site}).ask().is_success
 
 
 def test_our_own_page_may_ask(keyless: Asking) -> None:
