@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -167,3 +168,10 @@ def test_a_question_may_say_the_figure_of_the_ground_truth() -> None:
 def test_nothing_is_left_of_100_percent() -> None:
     free = case("It costs €0: 100 % off €45.", "Delivery costs €39.", asked="What does it cost?")
     assert not contradiction(free, "It costs €39: 100 % off €45.", [])
+
+
+def test_an_answer_that_repeats_a_figure_is_compared_once_with_the_gold() -> None:
+    told = case("Zebras sleep 44 days under umbrellas.", "You may return the tent within 33 days, not 34 or 35.")
+    begin = time.thread_time()
+    assert contradiction(told, "within 33 days of it. " * 9_000, []) == ""
+    assert time.thread_time() - begin < 5  # a comparison for each place takes minutes
