@@ -113,7 +113,12 @@ def healthy(address: str, seconds: float) -> list[float]:
 async def measure(url: str, streams: int, seconds: float, probes: ProcessPoolExecutor) -> None:
     """Print what ``/health`` took alone, then meanwhile. The clients of the streams do not hold up the probe."""
     told, statuses = [0, 0], list[int]()
-    probed = partial(asyncio.get_running_loop().run_in_executor, probes, healthy, url.removeprefix("http://"))
+
+    async def probed(for_seconds: float) -> list[float]:
+        return await asyncio.get_running_loop().run_in_executor(
+            probes, healthy, url.removeprefix("http://"), for_seconds
+        )
+
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         async with session.post(f"{url}/query", json={"query": "Warm?"}) as answer:
             await answer.read()  # what is imported at the first question is imported

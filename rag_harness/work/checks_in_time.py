@@ -171,7 +171,7 @@ class _Child:
     """The process as its parent sees it."""
 
     def __init__(self) -> None:
-        self._process = start_python(__name__, "serve")
+        self._process = start_python(__name__, "check_for_parent")
         self._said: SimpleQueue[tuple[str, Any]] = SimpleQueue()
         threading.Thread(target=self._listen, name="rag-checks", daemon=True).start()
 
@@ -220,7 +220,7 @@ def _received(pipe: IO[bytes]) -> bytes | None:
     return data if len(data) == size else None
 
 
-def serve() -> None:
+def check_for_parent() -> None:
     """Check until the input ends. This is the child's side."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer

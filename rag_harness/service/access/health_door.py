@@ -110,8 +110,8 @@ class HealthDoor:
             connection.close()
 
     async def _first_bytes(self, connection: socket.socket) -> bytes:
-        came = self._loop.create_future()
-        self._loop.add_reader(connection, lambda: came.done() or came.set_result(None))
+        came: asyncio.Future[None] = self._loop.create_future()
+        self._loop.add_reader(connection, _set, came)
         try:
             await asyncio.wait({came}, timeout=_FIRST_BYTES_S)
         finally:
@@ -137,6 +137,11 @@ class HealthDoor:
         made: Any = config.http_protocol_class
         protocol: asyncio.Protocol = made(config=config, server_state=state, app_state=self._server.lifespan.state)
         return protocol
+
+
+def _set(came: asyncio.Future[None]) -> None:
+    if not came.done():
+        came.set_result(None)
 
 
 def _peeked(connection: socket.socket) -> bytes:

@@ -440,7 +440,7 @@ def test_all_that_a_row_is_made_with_is_there_before_an_answer_is_asked_for(monk
             return compile_(pattern, flags)
 
         monkeypatch.setattr(re._compiler, "compile", noted)  # type: ignore[attr-defined]
-        return PipelineOutput(Answer("Within 30 days."), context=[HIT])
+        return PipelineOutput(Answer("Within 30 days."), context=(HIT,))
 
     assert row_of(outcome(Async(answer))).ok
     assert compiled == []

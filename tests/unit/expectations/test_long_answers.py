@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from rag_harness.expectations import AnswerSeen, ExpectationKind, Finding, Source, known_kinds, looked_at, looking
+from rag_harness.expectations import (
+    AnswerSeen,
+    ExpectationKind,
+    Finding,
+    Source,
+    kind_of,
+    known_kinds,
+    looked_at,
+    looking,
+)
 from rag_harness.expectations.kinds.snapshot import renewed
 from rag_harness.types import Expectation
 from rag_harness.work.checks_in_time import checks_within
@@ -53,7 +62,7 @@ class Own(ExpectationKind):
 def test_a_check_that_outlasts_the_time_is_a_reason_and_code_of_a_users_own_stays_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own, kind_of = Own(), looking.kind_of
+    own = Own()
     monkeypatch.setattr(looking, "kind_of", lambda name: own if name == "own" else kind_of(name))
     expected = [Expectation("contains", "ab"), SLOW, Expectation("own", True)]
     with checks_within(1):
@@ -79,7 +88,11 @@ def test_an_answer_as_long_as_one_may_be_is_looked_at_as_a_short_one() -> None:
 @pytest.mark.long
 def test_no_kind_outlasts_the_deadline_on_any_long_answer() -> None:
     assert WANTED.keys() == set(known_kinds())
-    options = {"rouge_l": {"at_least": 0.5}, "similar": {"at_least": 0.5}, "number": {"unit": "euros"}}
+    options: dict[str, dict[str, Any]] = {
+        "rouge_l": {"at_least": 0.5},
+        "similar": {"at_least": 0.5},
+        "number": {"unit": "euros"},
+    }
     expected = [Expectation(kind, wanted, options.get(kind, {})) for kind, wanted in WANTED.items()]
     with checks_within(DEADLINE):
         looked_at(expected, seen("a" * 20_001))  # the process starts

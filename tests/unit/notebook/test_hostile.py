@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,15 +54,15 @@ def test_nothing_acts_in_what_a_cell_shows() -> None:
 @pytest.mark.parametrize("where", ["query_id", "a key", "expect", "conversation"])
 def test_a_question_that_is_refused_is_named_in_words_that_do_nothing(where: str) -> None:
     for text in TEXTS:
-        more = {
+        given: dict[str, dict[str, Any]] = {
             "query_id": {"query_id": text},
             "a key": {text: 1},
             "expect": {"expect": [{text: text}]},
             "conversation": {"conversation": text, "turn": text},
-        }[where]
+        }
         said = ""
         try:
-            rag_harness.evaluate(answer, [{"query_id": "q1", "query": "How long?", **more}])
+            rag_harness.evaluate(answer, [{"query_id": "q1", "query": "How long?", **given[where]}])
         except rag_harness.errors.RagHarnessError as refused:
             said = str(refused)
         assert unseen(said) == []
