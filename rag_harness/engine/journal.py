@@ -50,8 +50,8 @@ class Journal:
                 f"The journal {self.file} cannot be written: {error}. Nothing was asked yet. Make room, or choose "
                 f"another folder with --rag-output."
             ) from error
-        self._waiting: list[bytes] = []
-        self._writing = asyncio.Lock()
+        self._written, self._synced = 0, 0
+        self._syncing = asyncio.Lock()
         self._reserve = _Reserve(self.file)
         self._full: OSError | None = None
         self._failure: OSError | None = None
@@ -61,32 +61,49 @@ class Journal:
     async def keep(self, line: bytes) -> None:
         """Return when ``line`` is on disk. Lines that wait together share one fsync.
 
+        The line is written at once, before this waits for anything: from then on no kill of the process loses it. The
+        fsync is for a machine that loses power.
+
         Raises:
             CriticalError: the disk is full or broken. Lines in flight are kept while the reserve lasts. They raise the
                 error too, for the run must stop.
         """
-        self._waiting.append(line)
-        async with self._writing:
-            # Empty where an earlier call has written this line with its own.
-            if self._waiting and self._failure is None:
-                lines, self._waiting = self._waiting, []
-                await asyncio.get_running_loop().run_in_executor(self._thread, self._write, b"".join(lines))
+        if self._failure is None:
+            self._write(line)
+        mine = self._written
+        async with self._syncing:
+            # An earlier call may have synced this line with its own.
+            if self._synced < mine and self._failure is None:
+                upto = self._written
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._sync)
+                self._synced = upto
         failure = self._failure or self._full
         if failure is not None:
             raise self._unwritable(failure) from failure
 
     def _write(self, content: bytes) -> None:
-        while True:
+        while content and self._failure is None:
             try:
-                while content:
-                    content = content[os.write(self._descriptor, content) :]
+                content = content[os.write(self._descriptor, content) :]
+            except OSError as error:
+                self._note(error)
+        self._written += 1
+
+    def _sync(self) -> None:
+        while self._failure is None:
+            try:
                 os.fsync(self._descriptor)
             except OSError as error:
-                if self._reserve.release():
-                    self._full = error
-                    continue
-                self._failure = error
-            return
+                self._note(error)
+            else:
+                return
+
+    def _note(self, error: OSError) -> None:
+        """Note that the disk is full, as long as deleting the reserve makes room; else that nothing more is kept."""
+        if self._reserve.release():
+            self._full = error
+        else:
+            self._failure = error
 
     def _unwritable(self, error: OSError) -> CriticalError:
         error.filename = str(self.file)

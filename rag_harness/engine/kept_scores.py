@@ -140,5 +140,5 @@ def _score(kept: Any) -> Score | None:
     try:
         value, reason, detail, undefined = kept
         return Score(None if value is None else float(value), str(reason), dict(detail), bool(undefined))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

@@ -24,8 +24,9 @@ from rag_harness.registry.package_digest import package_digest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest, text_digest
 from rag_harness.types import Case
+from rag_harness.work.checks_in_time import is_long
 from rag_harness.work.deadline import Deadline
-from rag_harness.work.local_work import inline
+from rag_harness.work.local_work import in_a_thread, inline
 from rag_harness.work.once import Once
 
 PagesOf = Callable[[str, Case], Sequence[str]]
@@ -137,7 +138,7 @@ class Judging:
         ``repeats`` is how often the judge is asked again, to see whether its scores agree.
         """
         applying = [measure for measure in measures if not measure.applies(case)]
-        author, material = self._author_or_nobody(), self._material(row, case, applying)
+        author, material = self._author_or_nobody(), await self._material(row, case, applying)
         digest = row_digest(row)
         wanted = [_Wanted(measure, digest, self._gold_digest(measure, material)) for measure in applying]
         with spending() as spent:
@@ -164,7 +165,7 @@ class Judging:
             find: returns known scores.
         """
         author = self._author_or_nobody()
-        asked = measure.later(self._material(row, case, [measure]), said, earlier)
+        asked = measure.later(await self._material(row, case, [measure]), said, earlier)
         gold = text_digest([*_made_by(measure), repr(asked)])
         wanted = _Wanted(measure, row_digest(row), gold)
         known = find(row.experiment, wanted.line(row, author, Score(None)).key) if self._reuses(measure) else None
@@ -206,8 +207,10 @@ class Judging:
             self._broken = self._broken or f"{type(error).__name__}: {error}"
         return Author("nobody", "", "")
 
-    def _material(self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure]) -> Material:
+    async def _material(self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure]) -> Material:
         pages = self._pages(row.experiment, case) if any(map(_needs_pages, measures)) else ()
+        if is_long(row.llm_answer):  # looking at it takes a while, and this loop has other answers to serve
+            return await in_a_thread(lambda: material_of(row, case, measures, pages))
         return material_of(row, case, measures, pages)
 
     def _gold_digest(self, measure: JudgedMeasure, material: Material) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from time import perf_counter
 from typing import Any
 
@@ -31,7 +32,7 @@ from rag_harness.protocols import Pipeline
 from rag_harness.registry.own_parts import stated_fingerprint
 from rag_harness.results.row import ExperimentResult, first_problem
 from rag_harness.settings import Settings
-from rag_harness.types import Answer, Failure, Message, PipelineOutput, Query
+from rag_harness.types import Answer, Case, Failure, Message, PipelineOutput, Query
 from rag_harness.work.deadline import Deadline
 from rag_harness.work.local_work import inline
 
@@ -78,6 +79,7 @@ async def run_trial(
 
     ``find_page`` finds the page of a context that the pipeline calls otherwise, or does not name.
     """
+    _rehearse(settings.refusals)
     started = perf_counter()
     trial_retries.set(RetriesNoted())
     unkept: list[CriticalError] = []
@@ -115,6 +117,17 @@ async def run_trial(
     log.debug("%s", DebugLine(row))
     critical = bool(unkept) or (failure is not None and failure.critical)
     return TrialOutcome(row, critical, error=raised or next(iter(unkept), None))
+
+
+@cache
+def _rehearse(refusals: tuple[str, ...]) -> None:
+    """Make a row of an answer that nobody has given, before the first answer is asked for.
+
+    What is made at first use, such as the phrases of refusals, takes half a second on a busy machine. An answer that
+    came meanwhile would wait for it, and a kill would lose it.
+    """
+    settings = replace(Settings(), refusals=refusals)
+    make_row(Trial("", Case(Query("", ""))), PipelineOutput(Answer("none")), None, 0.0, settings, "")
 
 
 def _nothing_said(output: PipelineOutput) -> EmptyAnswerError | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_harness.expectations.kind import LONGEST, AnswerSeen, Finding
+from rag_harness.expectations.kind import LONGEST, AnswerSeen, ExpectationKind, Finding
 from rag_harness.expectations.reading import kind_of
+from rag_harness.registry.own_parts import is_own
 from rag_harness.types import Expectation
+from rag_harness.work.checks_in_time import Unchecked, checked, is_long
 
 
 @dataclass(frozen=True)
@@ -25,22 +27,35 @@ class Kept:
 
 
 def looked_at(expectations: Sequence[Expectation], answer: AnswerSeen) -> list[Kept]:
-    """Return each expectation with what was found in an answer."""
-    return [_looked(each, answer) for each in expectations]
+    """Return each expectation with what was found in an answer. A long one is looked at in the time of an answer."""
+    if len(answer.text) > LONGEST:
+        too_long = Finding(None, f"the answer has {len(answer.text):,} characters; {LONGEST:,} are looked at")
+        return [as_found(each, too_long) for each in expectations]
+    kinds = [(kind_of(each.kind), each) for each in expectations]
+    if not is_long(answer.text):
+        return [as_found(each, kind.look(answer, each)) for kind, each in kinds]
+    # Kinds of a user's own stay here: they may hang on what this process has.
+    ours = [place for place, (kind, _) in enumerate(kinds) if not is_own(type(kind).__module__)]
+    found = dict(zip(ours, checked(_look, [kinds[place] for place in ours], answer, answer.text), strict=True))
+    return [
+        as_found(each, _finding(found[place]) if place in found else kind.look(answer, each))
+        for place, (kind, each) in enumerate(kinds)
+    ]
+
+
+def _look(asked: tuple[ExpectationKind, Expectation], answer: AnswerSeen) -> Finding:
+    kind, expectation = asked
+    return kind.look(answer, expectation)
+
+
+def _finding(came: Finding | Unchecked) -> Finding:
+    return Finding(None, came.why) if isinstance(came, Unchecked) else came
 
 
 def as_found(expectation: Expectation, found: Finding) -> Kept:
     """Return an expectation with what was found. What could not be told is kept by neither direction of "not"."""
     kept = None if found.does is None else found.does != expectation.negated
     return Kept(expectation, kept, found.said, found.start, found.end)
-
-
-def _looked(expectation: Expectation, answer: AnswerSeen) -> Kept:
-    if len(answer.text) > LONGEST:
-        found = Finding(None, f"the answer has {len(answer.text):,} characters; {LONGEST:,} are looked at")
-    else:
-        found = kind_of(expectation.kind).look(answer, expectation)
-    return as_found(expectation, found)
 
 
 def kept_share(found: Sequence[Kept]) -> tuple[float | None, str]:

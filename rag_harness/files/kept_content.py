@@ -18,6 +18,8 @@ from rag_harness.files.regular import regular_bytes
 
 SUFFIX = ".kept"
 _DIGEST_BYTES = 16
+_LARGEST = 256 << 20
+"""Most bytes that a file may hold: one of some kB can be made that holds gigabytes."""
 _FAST = 1
 """The level of zlib. Rows repeat their sources, so that already this level leaves a tenth of them."""
 
@@ -29,12 +31,20 @@ def read_kept(file: Path) -> Any:
         digest, packed = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         if _digest(packed) != digest:
             return None
-        found = json.loads(zlib.decompress(packed))
-    except (OSError, ValueError, zlib.error):
+        found = json.loads(_unpacked(packed))
+    except (OSError, ValueError, RecursionError, zlib.error):
         return None
     with suppress(OSError):
         os.utime(file)
     return found
+
+
+def _unpacked(packed: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    content = unpacking.decompress(packed, _LARGEST)
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"larger than {_LARGEST} bytes")
+    return content
 
 
 def write_kept(file: Path, value: Any) -> None:

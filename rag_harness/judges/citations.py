@@ -6,10 +6,11 @@ A mark is no claim. Judged as text, ``[Source 2]`` would be a "claim" of its own
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from rag_harness.judges.traits import traits
 from rag_harness.measures.judged import (
@@ -62,9 +63,11 @@ class Unmarked:
     def placed(self, claims: Sequence[Claim]) -> list[Claim]:
         """Return claims of ``text`` with their positions in the answer and their citations."""
         moved = [self._moved(claim) for claim in claims]
+        starts = sorted({claim.start for claim in moved if claim.start >= 0})
+        lines = [found.start() for found in re.finditer("\n", self.answer)]
         cited: dict[int, dict[int, None]] = {}
         for mark in self.marks:
-            owner = self._owner(mark, moved)
+            owner = _owner(mark, starts, lines)
             if owner is not None:
                 cited.setdefault(owner, {}).update(dict.fromkeys(mark.sources))
         return [replace(claim, citations=tuple(cited.get(claim.start, ()))) for claim in moved]
@@ -78,19 +81,22 @@ class Unmarked:
         begins, place = self.pieces[bisect_right(self.pieces, at, key=lambda piece: piece[0]) - 1]
         return place + at - begins
 
-    def _owner(self, mark: MarksSideBySide, claims: Sequence[Claim]) -> int | None:
-        """Return the start of the claim that a mark belongs to: the last one before it, if possible on the same line.
 
-        A mark at the beginning of a line belongs to the claim after it.
-        """
-        starts = sorted({claim.start for claim in claims if claim.start >= 0})
-        line = self.answer.rfind("\n", 0, mark.start) + 1
-        ends = self.answer.find("\n", mark.end)
-        before = [start for start in starts if start < mark.start]
-        behind = [start for start in starts if mark.end <= start and (ends < 0 or start < ends)]
-        if before and (before[-1] >= line or not behind):
-            return before[-1]
-        return behind[0] if behind else None
+def _owner(mark: MarksSideBySide, starts: Sequence[int], lines: Sequence[int]) -> int | None:
+    """Return the start of the claim that a mark belongs to: the last one before it, if possible on the same line.
+
+    A mark at the beginning of a line belongs to the claim after it. ``lines`` are the places where lines end.
+    """
+    after = bisect_left(starts, mark.start)
+    before = starts[after - 1] if after else None
+    ended = bisect_left(lines, mark.start)
+    line = lines[ended - 1] + 1 if ended else 0
+    next_line = bisect_left(lines, mark.end)
+    behind = bisect_left(starts, mark.end)
+    follows = behind < len(starts) and (next_line == len(lines) or starts[behind] < lines[next_line])
+    if before is not None and (before >= line or not follows):
+        return before
+    return starts[behind] if follows else None
 
 
 def unmarked_answer(answer: str, contexts: int) -> Unmarked:
@@ -99,41 +105,51 @@ def unmarked_answer(answer: str, contexts: int) -> Unmarked:
     A number in brackets is no mark inside code, or above the number of contexts: it may be an index, or a list.
     """
     marks = tuple(_joined(answer, sorted(_marks(answer, contexts), key=lambda mark: mark.start)))
-    text, pieces, done = "", [(0, 0)], 0
+    text, pieces, done, length, last = list[str](), [(0, 0)], 0, 0, ""
+
+    def add(piece: str) -> None:
+        nonlocal length, last
+        text.append(piece)
+        length, last = length + len(piece), piece[-1:] or last
+
     for mark in marks:
-        text += answer[done : mark.start].rstrip(" \t")
+        add(answer[done : mark.start].rstrip(" \t"))
         # "free.[1]Refunds" becomes two words.
-        if text and not text[-1].isspace() and answer[mark.end : mark.end + 1].isalnum():
-            pieces.append((len(text), mark.start))
-            text += " "
-        pieces.append((len(text), mark.end))
+        if last and not last.isspace() and answer[mark.end : mark.end + 1].isalnum():
+            pieces.append((length, mark.start))
+            add(" ")
+        pieces.append((length, mark.end))
         done = mark.end
-    return Unmarked(answer, text + answer[done:], marks, tuple(pieces))
+    return Unmarked(answer, "".join([*text, answer[done:]]), marks, tuple(pieces))
 
 
 def _marks(answer: str, contexts: int) -> Iterator[MarksSideBySide]:
     for found in CITATION.finditer(answer):
         yield MarksSideBySide(*found.span(), tuple(cited_sources(found[0])))
     code = [found.span() for found in _CODE.finditer(answer)]
+    begins = [start for start, _ in code]
     for found in _NUMBERED.finditer(answer):
         numbers = tuple(int(number) for number in re.findall(r"\d+", found[1]))
-        inside = any(start <= found.start() < end for start, end in code)
+        nearest = bisect_right(begins, found.start()) - 1
+        inside = nearest >= 0 and found.start() < code[nearest][1]
         if not inside and all(1 <= number <= contexts for number in numbers):
             yield MarksSideBySide(*found.span(), numbers)
 
 
 def _joined(answer: str, marks: Sequence[MarksSideBySide]) -> Iterator[MarksSideBySide]:
     """Join marks that have only commas and "and" between them."""
-    last: MarksSideBySide | None = None
+    beside: list[MarksSideBySide] = []
     for mark in marks:
-        if last and _BETWEEN.match(answer, last.end, mark.start):
-            last = MarksSideBySide(last.start, mark.end, (*last.sources, *mark.sources))
-            continue
-        if last:
-            yield last
-        last = mark
-    if last:
-        yield last
+        if beside and not _BETWEEN.match(answer, beside[-1].end, mark.start):
+            yield _as_one(beside)
+            beside = []
+        beside.append(mark)
+    if beside:
+        yield _as_one(beside)
+
+
+def _as_one(marks: Sequence[MarksSideBySide]) -> MarksSideBySide:
+    return MarksSideBySide(marks[0].start, marks[-1].end, tuple(chain.from_iterable(mark.sources for mark in marks)))
 
 
 class CitationsOff:

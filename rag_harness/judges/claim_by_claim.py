@@ -14,7 +14,7 @@ from dataclasses import replace
 from rag_harness.errors import ModelOutputError
 from rag_harness.judges.citations import CitationsOff, Unmarked, unmarked_answer
 from rag_harness.judges.llm.shared import Shared
-from rag_harness.judges.placed_claims import nearest_sentence, placed_claims
+from rag_harness.judges.placed_claims import Sentences, placed_claims
 from rag_harness.measures.judged import (
     CITATIONS,
     CitedClaim,
@@ -32,7 +32,6 @@ from rag_harness.measures.judged import (
     Verdicts,
 )
 from rag_harness.measures.judged.cited_claims import SUPPORTS_FROM
-from rag_harness.words.sentence_ends import sentence_spans
 
 
 class ClaimByClaim(CitationsOff):
@@ -78,12 +77,15 @@ class _WithCitations:
         if any([verdict.claim for verdict in each.each] != claims for each in said):
             raise ModelOutputError("the judge found other claims in the answer when it was given another source")
         columns = {number: each.each for (number, _), each in zip(asked, said, strict=True)}
+        sources = [Sentences(text) for text in material.contexts]
         return [
             CitedClaim(
                 claim,
                 tuple(
-                    _verdict(number, text, columns[number][place]) if number in columns else SourceVerdict(number, 0.0)
-                    for number, text in enumerate(material.contexts, 1)
+                    _verdict(number, source, columns[number][place])
+                    if number in columns
+                    else SourceVerdict(number, 0.0)
+                    for number, source in enumerate(sources, 1)
                 ),
             )
             for place, claim in enumerate(claims)
@@ -99,8 +101,7 @@ def _placed(plain: Unmarked, claims: Sequence[CitedClaim]) -> Sequence[CitedClai
     return [replace(each, claim=claim) for each, claim in zip(claims, placed, strict=True)]
 
 
-def _verdict(number: int, text: str, said: Verdict) -> SourceVerdict:
+def _verdict(number: int, source: Sentences, said: Verdict) -> SourceVerdict:
     if said.value is None or said.value < SUPPORTS_FROM:
         return SourceVerdict(number, said.value, reason=said.reason)
-    start, end = nearest_sentence(said.claim.text, text, list(sentence_spans(text)))
-    return SourceVerdict(number, said.value, text[start:end] if start >= 0 else "", said.reason)
+    return SourceVerdict(number, said.value, source.nearest(said.claim.text), said.reason)

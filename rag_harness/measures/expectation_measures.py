@@ -37,7 +37,7 @@ class Expectations(RowMeasure):
     Where a model has to be asked about one of them, the value comes from the judged scores.
     """
 
-    called, needs = EXPECTATIONS, ("answer",)
+    called, needs, looks_by_expectations = EXPECTATIONS, ("answer",), True
 
     def applies(self, case: Case) -> str:
         """Return why there is nothing to keep to."""
@@ -60,6 +60,7 @@ class ExpectationsOfKind(RowMeasure):
 
     called = "expectations"
     needs: tuple[Need, ...] = ("answer",)
+    looks_by_expectations = True
 
     def __init__(self, kind: str, cutoff: int | None = None) -> None:
         super().__init__(cutoff)

@@ -9,6 +9,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from rag_harness.errors import SettingsError
+from rag_harness.registry.own_parts import is_own
+from rag_harness.work.checks_in_time import Unchecked, checked, is_long
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,6 +120,9 @@ class NamedMeasure:
 class RowMeasure(NamedMeasure, ABC):
     """A measure that is computed from a row. Derive from it, set what differs, and register the class."""
 
+    looks_by_expectations: ClassVar[bool] = False
+    """Whether it looks at the answer with expectations alone, of which a user's own may be one."""
+
     @abstractmethod
     def score(self, case: Case, row: ExperimentResult) -> Score:
         """Return the score of a row with an answer, of a case that the measure applies to."""
@@ -126,15 +131,31 @@ class RowMeasure(NamedMeasure, ABC):
 def scored(measure: RowMeasure, case: Case, row: ExperimentResult) -> Score:
     """Return the score of a row, also by a measure of a user's own that returns a plain number, or None for no value.
 
+    A long answer is read in the time of an answer.
+
     Raises:
         TypeError: it returns something else.
     """
-    said: object = measure.score(case, row)
+    said: object = _said(measure, case, row)
+    if isinstance(said, Unchecked):
+        return Score(None, said.why)
     if isinstance(said, Score):
         return said
     if said is None or (isinstance(said, (int, float)) and not isinstance(said, bool)):
         return Score(None if said is None else float(said))
     raise TypeError(f"{measure.name} returned {type(said).__name__}; a measure returns a Score, a number or None")
+
+
+def _said(measure: RowMeasure, case: Case, row: ExperimentResult) -> object:
+    is_read_here = is_own(type(measure).__module__) or measure.looks_by_expectations or "answer" not in measure.needs
+    if is_read_here or not is_long(row.llm_answer):
+        return measure.score(case, row)
+    return checked(_score, [(measure, case)], row, row.llm_answer)[0]
+
+
+def _score(asked: tuple[RowMeasure, Case], row: ExperimentResult) -> Score:
+    measure, case = asked
+    return measure.score(case, row)
 
 
 class RankingMeasure(RowMeasure):

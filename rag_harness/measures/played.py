@@ -22,7 +22,7 @@ class GoalReached(RowMeasure):
     which stands at its first turn.
     """
 
-    called, of_conversation = "goal_reached", True
+    called, of_conversation, looks_by_expectations = "goal_reached", True, True
     needs: tuple[Need, ...] = ("answer",)
 
     def applies(self, case: Case) -> str:

@@ -14,7 +14,7 @@ from rag_harness.engine.foreign_text import cuts_pages
 from rag_harness.engine.identities import Identities
 from rag_harness.engine.interrupted_runs import InterruptedRuns
 from rag_harness.engine.stored import adopt_journals
-from rag_harness.errors import CriticalError, SettingsError
+from rag_harness.errors import CriticalError, RagHarnessError, SettingsError
 from rag_harness.files.log import log_name
 from rag_harness.models.api_keys import check_api_keys
 from rag_harness.models.recording.own_calls import own_calls_covered
@@ -34,6 +34,7 @@ from rag_harness.registry.own_parts import is_own_code
 from rag_harness.report.wanted import WantedMeasures
 from rag_harness.retrieval.indexes.server.connection import check_client
 from rag_harness.settings import Settings, access_of
+from rag_harness.shown.terminal import block
 from rag_harness.types import Case
 from rag_harness.work.once import Once
 
@@ -125,6 +126,14 @@ class _Evaluating:
 
     def run(self) -> Evaluation:
         """Check, ask, judge, write."""
+        try:
+            return self._evaluated()
+        except RagHarnessError as error:
+            # A notebook, or a terminal, shows a traceback as it is: with what a file of questions says in it.
+            error.args = tuple(block(each) if isinstance(each, str) else each for each in error.args)
+            raise
+
+    def _evaluated(self) -> Evaluation:
         settings = notebook_settings(self._options, self._measures)
         named = self._pipeline if isinstance(self._pipeline, str) else ""
         own = None if named else own_pipeline(self._pipeline, self._name, self._version, self._loop)

@@ -1,4 +1,7 @@
-"""The output folder while an evaluation writes to it: held, logged, and without a network in modes that call nobody."""
+"""The output folder while an evaluation writes to it: held, logged, and without a network in modes that call nobody.
+
+Meanwhile checks of long answers have the time of an answer.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,12 @@ from rag_harness.files.log import close_log, open_log
 from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.registry.package_digest import remember_in
 from rag_harness.settings import Settings, access_of
+from rag_harness.work.checks_in_time import checks_within
 
 
 @contextmanager
 def written_to(settings: Settings, output: Path, log_named: str = "") -> Iterator[None]:
-    """Hold the output folder, write the log, and close the network where the mode calls nobody.
+    """Hold the output folder, write the log, end late checks, and close the network where the mode calls nobody.
 
     Args:
         settings: of the evaluation.
@@ -40,6 +44,7 @@ def written_to(settings: Settings, output: Path, log_named: str = "") -> Iterato
         if log_named:
             open_log(settings.path(settings.logs), log_named)
             closing.callback(close_log)
+        closing.enter_context(checks_within(settings.deadline))
         remember_in(settings.path(settings.cache_dir))
         if access_of(settings).calls_nobody:
             host = urlsplit(settings.qdrant_url).hostname

@@ -19,6 +19,7 @@ from rag_harness.plugin.snapshots import Snapshots
 from rag_harness.plugin.trial_ids import KnownTrials
 from rag_harness.report.wanted import WantedMeasures
 from rag_harness.types import GOLDEN
+from rag_harness.work.checks_in_time import checks_within
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class RagSession:
         settings = read_settings(self.config)
         open_log(settings.path(settings.logs))
         self.closing.callback(close_log)
+        self.closing.enter_context(checks_within(settings.deadline))
         if not hasattr(self.config, "workerinput"):
             log.info("Settings: %s", masked(settings))  # once a run: workers have the same
         remember_in(settings.path(settings.cache_dir))

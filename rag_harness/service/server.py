@@ -18,6 +18,7 @@ from rag_harness.dataset.ingest.isolated import end_all
 from rag_harness.files.log import log
 from rag_harness.service.access import service_keys
 from rag_harness.service.access.binding import check_host, listening_on, url_of
+from rag_harness.service.access.health_door import with_health_beside
 from rag_harness.service.access.listening import settings as listening
 from rag_harness.service.access.rates import parsed_rate
 from rag_harness.service.app import create_app
@@ -94,7 +95,7 @@ def _run(
 
     app = create_app(lambda: opened(options, settings, state, loaded))
     own: dict[str, Any] = {"log_config": None, "timeout_graceful_shutdown": _ANSWERS_GET}
-    server = server_type(uvicorn.Config(app, **own, **listening()))
+    server = with_health_beside(server_type)(uvicorn.Config(app, **own, **listening()))
     # Whoever connects now is answered as soon as uvicorn runs.
     say(f"{options.experiment} loads its documents; see how far at {url}")
     with suppress(KeyboardInterrupt):

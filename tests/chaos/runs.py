@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -63,6 +64,11 @@ class Suite:
         files = [*folder.glob("*.jsonl"), *folder.glob("journal/*.jsonl")]
         lines = [line for file in files for line in file.read_bytes().splitlines(keepends=True)]
         return {str(json.loads(line)["query"]) for line in lines if line.endswith(b"\n") and line.startswith(b"{")}
+
+    def recorded(self) -> set[str]:
+        """Return the questions whose answers are recorded."""
+        files = self.folder.glob("cassettes/**/*.yaml")
+        return {found for each in files for found in re.findall(r"Question: (question \d+)", each.read_text())}
 
     def rows(self, output: str = "output") -> list[str]:
         """Return the query ids of the result file."""

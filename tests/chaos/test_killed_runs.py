@@ -30,8 +30,11 @@ QUERIES, AT_ONCE = 40, 4
 SHARES = {"live": 0.2, "record": 0.15, "live -n 4": 0.05}
 
 
-def strike(run: Popen[bytes], server: CountingServer, chance: random.Random) -> bool:
-    """Kill a run, its controller or one of its workers after so many calls; return whether it was still there."""
+def strike(run: Popen[bytes], server: CountingServer, chance: random.Random) -> float | None:
+    """Kill a run, its controller or one of its workers after so many calls.
+
+    Return when, by ``monotonic``; None where it had ended before.
+    """
     until, wanted = time.monotonic() + LONGEST, server.calls.total() + chance.randint(0, 24)
     if chance.random() < 0.1:
         until = time.monotonic() + chance.uniform(0.1, 1.5)  # somewhere in its start
@@ -42,10 +45,11 @@ def strike(run: Popen[bytes], server: CountingServer, chance: random.Random) -> 
     workers = [each for each in group if each != run.pid]
     was_there = run.poll() is None
     victims = [group, [run.pid], [chance.choice(workers)]] if workers else [[run.pid]]
+    struck = time.monotonic()
     send(signal.SIGKILL, chance.choice(victims))
     if was_there and run.pid in group:
         run.wait(LONGEST) if run.pid not in members(run.pid) else _leave(run)
-    return was_there
+    return struck if was_there else None
 
 
 def _leave(run: Popen[bytes]) -> None:
@@ -61,14 +65,17 @@ def kill_again_and_again(folder: Path, server: CountingServer, mode: str, number
     made, in_flight = 0, 0
     while made < number:
         before, calls = suite.kept(), Counter(server.calls)
+        server.answered.clear()
         with suite.running(*args) as run:
-            was_there = strike(run, server, chance)
+            struck = strike(run, server, chance)
             end(run)
         lost = before - suite.kept()
         twice = sum(server.calls[each] - calls[each] for each in before)
-        if was_there:
+        if struck is not None:
             made, in_flight = made + 1, in_flight + 2 * AT_ONCE
-            book.note(len(lost), twice)
+            on_disk = suite.kept() | suite.recorded()
+            unkept = {each for each, when in server.answered.items() if when < struck} - on_disk
+            book.note(len(lost), twice, unkept=len(unkept))
         assert (lost, twice) == (set(), 0)
         if len(suite.kept()) > QUERIES - 5 or made == number:
             _finish(suite, server, args, in_flight, book)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 from tests.model_server import ModelServer
@@ -26,11 +26,14 @@ class CountingServer(ModelServer):
         self.first_token: Callable[[Any], Mapping[str, float]] = _states_none
         self.refused = ""
         """A key of a request's body that the server does not take."""
+        self.answered: dict[str, float] = {}
+        """When the last byte of the last answer to a question was sent, by ``monotonic``."""
         self.in_flight = self.most = 0
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer behind its headers would wait 40 ms for the client's word of these
     server: CountingServer
 
     def do_POST(self) -> None:
@@ -48,6 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(400, "application/json", _refusal(self.server.refused))
             else:
                 self._answer(self.server.reply(body), self.server.first_token(body))
+                self.server.answered[question] = monotonic()
 
     def _answer(self, text: str, first: Mapping[str, float]) -> None:
         delta = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}

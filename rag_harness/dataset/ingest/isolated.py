@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from contextlib import suppress
-from pathlib import Path
 from threading import Thread
 from typing import IO
 from weakref import WeakSet
 
 from rag_harness.dataset.ingest.parsed import PassingError
 from rag_harness.dataset.ingest.process_limits import MEMORY_BYTES, OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
+from rag_harness.work.child_python import end_python, kill_python, start_python
 
-# Isolated: Python searches neither the current folder nor a script's folder, where an ``html.py`` may lie. The paths of
-# this process come last, because the package may be importable only from there.
-_START = "import sys; sys.path.extend(sys.argv[1:]); from rag_harness.dataset.ingest.child import serve; serve()"
-_ENVIRONMENT = (
-    *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR"),
-    *("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"),
-)
-"""Environment variables of the child: those that Python needs and the paths of tokenizers, but no keys."""
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 """Each thread of a library takes address space; 64 threads take all that the child may have."""
 _running: WeakSet[Child] = WeakSet()
@@ -64,27 +54,19 @@ class Child:
     def close(self) -> None:
         """End the process, and all processes that it has started."""
         if self._process is not None:
-            _kill(self._process)
+            end_python(self._process)
             self._process = None
 
     def kill(self) -> None:
         """Kill the process while another thread waits for its answer. That thread gets none."""
         process = self._process
         if process is not None and process.poll() is None:
-            _signal(process)
+            kill_python(process)
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self.close()
-            places = [str(Path(place).absolute()) for place in sys.path if place]
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", _START, *places],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | _ONE_THREAD,
-                start_new_session=True,
-            )
+            self._process = start_python("rag_harness.dataset.ingest.child", "serve", _ONE_THREAD)
             _running.add(self)
             self.started += 1
         return self._process
@@ -94,7 +76,7 @@ class Child:
         assert process is not None
         with suppress(subprocess.TimeoutExpired):
             process.wait(1)  # its output closes a moment before it ends, and it has a status only after its end
-        _kill(process)
+        end_python(process)
         if hasattr(signal, "SIGXCPU") and process.returncode == -signal.SIGXCPU:
             return f"took more than {PROCESSOR_SECONDS} s of the processor to read. Split it, or remove it"
         if hasattr(signal, "SIGABRT") and process.returncode == -signal.SIGABRT:  # as C and Rust abort without memory
@@ -128,21 +110,3 @@ class _Exchange(Thread):
         self.last = follows == b"last"
         answer = back.read(min(int(size), OUTPUT_BYTES))
         return answer if len(answer) == int(size) else None
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        _signal(process)
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
-
-
-def _signal(process: subprocess.Popen[bytes]) -> None:
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()

@@ -135,17 +135,24 @@ def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_
     asked, known = _figures(case.query.text), {each.figure for each in quoted}
     # A figure that the ground truth has as often is not in place of another.
     more = Counter(each.figure for each in said) - Counter(each.figure for each in truth)
-    right = [each for each in (*said, *quoted) if each.figure in known - asked and more[each.figure]]
+    right = _once(each for each in (*said, *quoted) if each.figure in known - asked and more[each.figure])
     wrong = [each for each in truth if each.figure not in {each.figure for each in said} | known | asked]
     # With only one figure on each side there is nothing to confuse, whatever the words beside them.
     is_one = len({each.figure for each in right}) == len({each.figure for each in truth} - asked) == 1
     given = asked | (known if len(case.evidence) > 1 else frozenset())
+    computed = {its.figure: _computed(its.figure, given) for its in right}
     for mine in wrong:
         summed = mine.figure in _summed({each.figure for each in truth} - {mine.figure})
+        in_place: dict[str, _Placed] = {}
         for its in right:
-            computed = _computed(its.figure, given)
-            if (is_one or its.is_in_place_of(mine)) and mine.figure not in computed and not summed:
-                yield mine, its
+            if (is_one or its.is_in_place_of(mine)) and mine.figure not in computed[its.figure] and not summed:
+                in_place.setdefault(its.figure, its)
+        yield from ((mine, its) for its in in_place.values())
+
+
+def _once(placed: Iterable[_Placed]) -> list[_Placed]:
+    """Return figures without those that stand beside the same words: an answer may repeat one 20,000 times."""
+    return list({(each.figure, each.beside): each for each in placed}.values())
 
 
 def _computed(figure: str, others: Iterable[str]) -> set[str]:

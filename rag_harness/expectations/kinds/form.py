@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
 from rag_harness.expectations.kinds.demand_checks import most_problem, true_problem
-from rag_harness.expectations.kinds.pattern import matches, pattern_problem
+from rag_harness.expectations.kinds.json_validation import TooManyStepsError, first_error
+from rag_harness.expectations.kinds.pattern import pattern_problem
 from rag_harness.registry import missing_package
 from rag_harness.types import Expectation
 from rag_harness.words.language import KNOWN, told
@@ -153,7 +154,14 @@ class Json(ExpectationKind):
             said = read_json_answer(answer.text)
         except ValueError as error:
             return Finding(False, f"it is no JSON: {error}")
-        wrong = next(iter(_validator(demand.wanted).iter_errors(said)), None)
+        try:
+            wrong = first_error(demand.wanted, said, len(answer.text))
+        except TooManyStepsError as error:
+            return Finding(None, str(error))
+        except RecursionError:
+            return Finding(None, "answer and schema are nested too deep to be checked")
+        except (ArithmeticError, ValueError) as error:  # infinity, no number, or more than a float holds
+            return Finding(None, f"a number in it cannot be checked: {error}")
         if wrong is None:
             return Finding(True, "the schema allows it", 0, len(answer.text))
         return Finding(False, f"{wrong.json_path}: {wrong.message}"[:300])
@@ -170,18 +178,6 @@ def read_json_answer(text: str) -> Any:
         return json.loads(fenced[1] if fenced else text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-
-
-def _validator(schema: Mapping[str, Any]) -> Any:
-    """Return a validator whose patterns are matched by the linear engine."""
-    from jsonschema import ValidationError
-    from jsonschema.validators import extend, validator_for
-
-    def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
-        if isinstance(value, str) and not matches(wanted, value, case=True):
-            yield ValidationError(f"{value!r:.80} does not match {wanted!r}")
-
-    return extend(validator_for(schema), {"pattern": pattern})(schema)
 
 
 def _has(schema: Any, key: str, which: Callable[[Any], Any]) -> bool:

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from rag_harness.expectations.kind import LONGEST, AnswerSeen, ExpectationKind, Finding
 from rag_harness.expectations.kinds.text import in_one_line
+from rag_harness.expectations.looking import looked_at
 from rag_harness.types import Expectation
 
 SNAPSHOT = "snapshot"
@@ -46,7 +47,7 @@ def renewed(demand: Expectation, text: str) -> Expectation:
     """
     if not text.strip() or len(text) > LONGEST:
         return demand
-    is_same = demand.was is not None and _change(demand, AnswerSeen(text).words) is None
+    is_same = looked_at([demand], AnswerSeen(text))[0].kept is True
     return demand if is_same else replace(demand, was=text)
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -220,3 +221,28 @@ def test_a_lock_that_was_deleted_before_it_was_held_is_taken_again(tmp_path: Pat
     assert adopt_journals(tmp_path) == Adopted()  # it is alive
     journal.close()
     assert adopt_journals(tmp_path).rows == 1
+
+
+def test_a_line_is_written_before_anything_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill while an earlier line is synced loses none of those that came meanwhile."""
+    journal, begun, go_on = Journal(tmp_path, "run-main"), threading.Event(), threading.Event()
+
+    def held(_: int) -> None:
+        begun.set()
+        assert go_on.wait(60)
+
+    async def second_while_the_first_is_synced() -> bytes:
+        monkeypatch.setattr(os, "fsync", held)
+        first = asyncio.ensure_future(journal.keep(b"a\n"))
+        await asyncio.to_thread(begun.wait, 60)
+        second = asyncio.ensure_future(journal.keep(b"b\n"))
+        await asyncio.sleep(0)
+        found = (tmp_path / "run-main.jsonl").read_bytes()
+        assert not first.done()
+        assert not second.done()
+        go_on.set()
+        await asyncio.gather(first, second)
+        return found
+
+    assert asyncio.run(second_while_the_first_is_synced()) == b"a\nb\n"
+    journal.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from rag_harness.engine import trial as trial_module
 from rag_harness.engine.trial import TrialOutcome, run_trial
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.errors import BudgetError, CriticalError, DataError, ModelCallError, ModelOutputError
@@ -33,6 +35,7 @@ from rag_harness.types import (
     Timings,
     Usage,
 )
+from rag_harness.words import abstention
 from rag_harness.work.deadline import Deadline, paused
 
 CASE = Case(Query("q1", "How long?"), "direct", "30 days", {"returns.md": 1}, metadata={"a": 1})
@@ -419,3 +422,25 @@ def test_an_answer_that_is_too_long_is_a_failed_trial(kind: Any) -> None:
         assert row.error is not None
         assert row.error.type == "ModelOutputError"
         assert "answered with at least 1,001 characters, and 1,000 are taken" in row.error.message
+
+
+def test_all_that_a_row_is_made_with_is_there_before_an_answer_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer waits for nothing on its way to the disk: the first ones waited half a second for phrases."""
+    re.purge()
+    abstention._patterns.cache_clear()
+    abstention.declines.cache_clear()
+    trial_module._rehearse.cache_clear()
+    compiled: list[str] = []
+
+    def answer(_: Query) -> PipelineOutput:
+        compile_ = re._compiler.compile  # type: ignore[attr-defined]
+
+        def noted(pattern: Any, flags: int = 0) -> Any:
+            compiled.append(str(pattern)[:60])
+            return compile_(pattern, flags)
+
+        monkeypatch.setattr(re._compiler, "compile", noted)  # type: ignore[attr-defined]
+        return PipelineOutput(Answer("Within 30 days."), context=(HIT,))
+
+    assert row_of(outcome(Async(answer))).ok
+    assert compiled == []

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_harness.judges.citations import CitationsOff, unmarked_answer
 from rag_harness.judges.made import judge_of
 from rag_harness.judges.mock import MockJudge
+from rag_harness.judges.placed_claims import placed_claims
 from rag_harness.judges.scoring import judged
 from rag_harness.measures.judged import Claim, Judge, JudgeQuestion, Material, Opinion, Verdict, Verdicts
 from rag_harness.measures.judged.faithfulness import Faithfulness
@@ -129,3 +133,37 @@ def test_every_judge_of_a_run_is_shown_no_marks_and_says_so_in_its_revision() ->
     ]
     assert len(marked.each) == 1
     assert judge.revision != MockJudge.revision
+
+
+@pytest.mark.parametrize("line", ["[1][2]", "Free [1]. ", "`a`[1] ", "[Source 1]\n", "a[1]b\n"])
+def test_marks_and_claims_are_matched_in_a_time_that_grows_with_the_answer(line: str) -> None:
+    answer = line * (200_000 // len(line))
+    begin = time.thread_time()
+    plain = unmarked_answer(answer, 2)
+    claims = [Claim("x", start, start + 1) for start in range(0, len(plain.text) - 1, 7)]
+    placed_claims(plain, claims)
+    assert time.thread_time() - begin < 4  # the pairs of marks and claims took 13 s and more
+
+
+@given(
+    st.lists(st.sampled_from(["[1]", "[2] ", "\n", "a", "b. ", " and ", "`", "[Source 1]", ", "]), max_size=14).map(
+        "".join
+    ),
+    st.lists(st.integers(0, 20), max_size=5),
+)
+def test_a_mark_has_the_owner_that_looking_at_each_claim_finds(answer: str, places: list[int]) -> None:
+    plain = unmarked_answer(answer, 2)
+    claims = [Claim("x", start, start + 1) for start in sorted({each for each in places if each < len(plain.text)})]
+    placed = plain.placed(claims)
+    wanted: dict[int, list[int]] = {}
+    for mark in plain.marks:
+        line = answer.rfind("\n", 0, mark.start) + 1
+        ends = answer.find("\n", mark.end)
+        before = [claim.start for claim in placed if claim.start < mark.start]
+        behind = [claim.start for claim in placed if mark.end <= claim.start and (ends < 0 or claim.start < ends)]
+        owner = before[-1] if before and (before[-1] >= line or not behind) else next(iter(behind), None)
+        if owner is not None:
+            wanted.setdefault(owner, []).extend(mark.sources)
+    assert [list(claim.citations) for claim in placed] == [
+        list(dict.fromkeys(wanted.get(claim.start, []))) for claim in placed
+    ]

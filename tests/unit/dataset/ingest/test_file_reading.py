@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.ingest import file_places, file_reading, files_below, isolated, load, page_files
+from rag_harness.dataset.ingest import file_places, file_reading, files_below, load, page_files
 from rag_harness.dataset.ingest.file_reading import reading as shared
 from rag_harness.dataset.ingest.isolated import Child
 from rag_harness.dataset.ingest.parsed import Parsed, Passing, PassingError, packed, packed_fault, unpacked
 from rag_harness.errors import UnreadableError
+from rag_harness.work import child_python
 from tests.unit.dataset.ingest.pdfs import book
 
 
@@ -135,6 +136,11 @@ def test_a_file_that_takes_too_long_costs_itself_alone(tmp_path: Path) -> None:
         child.close()
 
 
+def change_in_the_child(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    """Let each child run some code before it serves."""
+    monkeypatch.setattr(child_python, "_START", child_python._START.replace("getattr(", f"exec({change!r})\ngetattr("))
+
+
 @pytest.mark.parametrize(
     ("does", "why"),
     [
@@ -149,8 +155,7 @@ def test_a_file_that_takes_too_long_costs_itself_alone(tmp_path: Path) -> None:
 def test_whatever_happens_to_the_process_is_said(does: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     does_it = "\n".join(f"    {line}" for line in does.replace("; ", "\n").split("\n"))
     change = f"def parse(data):\n{does_it}\nfrom rag_harness.dataset.ingest import plain\nplain.parse = parse\n"
-    start = isolated._START.replace("serve()", f"exec({change!r}); serve()", 1)
-    monkeypatch.setattr(isolated, "_START", start.replace("import exec(", "import serve; exec("))
+    change_in_the_child(monkeypatch, change)
     child = Child()
     try:
         for _ in range(2):
@@ -177,7 +182,7 @@ def test_the_process_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", "/tmp")
     says = "def parse(data):\n    import os\n    raise ValueError(sorted(os.environ))\n"
     change = f"{says}from rag_harness.dataset.ingest import plain\nplain.parse = parse\n"
-    monkeypatch.setattr(isolated, "_START", isolated._START.replace("serve()", f"exec({change!r}); serve()"))
+    change_in_the_child(monkeypatch, change)
     child = Child()
     try:
         with pytest.raises(UnreadableError) as told:
