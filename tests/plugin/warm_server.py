@@ -60,12 +60,16 @@ class Run:
     client: socket.socket
 
 
-def warm(folder: str) -> None:
-    """Import what is slow under pytest's own hook, as plugins must be: it warns of what it could not rewrite."""
+def warm(folder: str, root: str) -> None:
+    """Import what is slow under pytest's own hook, as plugins must be: it warns of what it could not rewrite.
+
+    The package is that in ``root``, which the tests import; another one may be installed.
+    """
     import pytest
 
     remember_packages()
     path, test = list(sys.path), Path(folder, "test_warm.py")
+    sys.path.insert(0, root)
     lines = [f"try: import {name}\nexcept ImportError: pass\n" for name in SLOW]
     lines.append(IMPORT_ROOMS.format(rooms=ROOMS))
     test.write_text("".join(lines) + "def test_nothing(): pass\n", encoding="utf-8")
@@ -76,10 +80,13 @@ def warm(folder: str) -> None:
         sys.exit(said.getvalue())
     del sys.modules["test_warm"]
     sys.path[:] = path
-    # The package is what has just been imported. To read it takes a third of a small run, which has an empty cache.
+    # The package is what has just been imported, and the languages are those of the library, whoever asks. To read both
+    # takes two thirds of a small run, which has an empty cache.
     from rag_harness.registry.package_digest import package_digest
+    from rag_harness.words.language import _identifier
 
     package_digest()
+    _identifier()
 
 
 def remember_packages() -> None:
@@ -200,10 +207,10 @@ def end(status: int) -> None:
     sys.exit(status)
 
 
-def main(address: str, program: str) -> None:
+def main(address: str, program: str, root: str) -> None:
     """Serve, and be each of the processes that are asked for."""
     sys.path.pop(0)
-    warm(str(Path(address).parent))
+    warm(str(Path(address).parent), root)
     # What is here already is nobody's garbage, and stays shared memory.
     gc.collect()
     gc.freeze()
