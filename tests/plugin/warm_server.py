@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import inspect
 import marshal
 import os
 import runpy
@@ -89,6 +90,8 @@ def warm(folder: str, root: str) -> None:
     package_digest()
     declines("I do not know.")
     told("Lampe")
+    # Where each module lies: whoever shows a traceback asks all of them.
+    inspect.getmodule(warm.__code__)
 
 
 def remember_packages() -> None:
