@@ -61,11 +61,11 @@ heavy = [name for name in sys.modules if name.partition(".")[0] in ("tests", "vc
 ours = [module for name, module in sys.modules.items() if name.partition(".")[0] == "rag_harness"]
 caches = [thing for module in ours for thing in vars(module).values() if hasattr(thing, "cache_info")]
 filled = {cache.__module__.removeprefix("rag_harness.") for cache in caches if cache.cache_info().currsize}
-elsewhere = {room for room in filled if not room.startswith("words.")}
-print(heavy, len(caches) > 5, filled >= {"words.abstention", "words.language"}, elsewhere - {"settings.profiles"})
+elsewhere = {room for room in filled if not room.startswith(("settings.", "words."))}
+print(heavy, len(caches) > 5, filled >= {"settings.loading", "words.abstention", "words.language"}, elsewhere)
 print(threading.active_count(), sorted(os.listdir("/proc/self/fd"))[:-1], "numpy" in sys.modules)
 """
-    # What ships is read already: the package, and its words, from a file of TOML.
+    # What ships is read already: the package, its settings and its words.
     assert run(code).stdout == "[] True True {'registry.package_digest'}\n1 ['0', '1', '2'] True\n"
 
 

@@ -81,12 +81,14 @@ def warm(folder: str, root: str) -> None:
         sys.exit(said.getvalue())
     del sys.modules["test_warm"]
     sys.path[:] = path
-    # What ships is the same whoever asks: the package, which has just been imported, its phrases that decline, and the
+    # What ships is the same whoever asks: the table of settings, the package itself, its phrases that decline, and the
     # library of languages. To read it takes two thirds of a small run, which has an empty cache.
     from rag_harness.registry.package_digest import package_digest
+    from rag_harness.settings.loading import load_settings
     from rag_harness.words.abstention import declines
     from rag_harness.words.language import told
 
+    load_settings(rootdir=folder)
     package_digest()
     declines("I do not know.")
     told("Lampe")
