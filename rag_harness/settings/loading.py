@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import Field, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -128,17 +129,19 @@ def _validated(
 ) -> tuple[dict[str, Any], Collection[str]]:
     """Return the values of all options, and the names of those that are given."""
     from pydantic import ValidationError
+    from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
-    model = _pydantic_model(_by_env_name(ini), rootdir)
+    model, dotenv = _pydantic_model(), rootdir / ".env"
     try:
-        found = model(**_by_env_name(command_line))
+        named = {**DotEnvSettingsSource(model, env_file=dotenv)(), **EnvSettingsSource(model)()}
+        found = model(**{**_by_env_name(ini), **named, **_by_env_name(command_line)})
         return dict(found.model_dump()), found.model_fields_set
     except ValidationError as error:
         by_name = {env_name(each): each for each in fields(Settings)}
         lines = [_explain(line, by_name[str(line["loc"][0])]) for line in error.errors()]
         raise SettingsError("\n".join(lines)) from None
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{rootdir / '.env'}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from None
+        raise SettingsError(f"{dotenv}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from None
 
 
 def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,29 +165,30 @@ def _replaying(settings: Settings, command_line: Mapping[str, Any]) -> Settings:
     return replace(settings, mode="replay")
 
 
-def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
-    """Build the model from the table. Importing pydantic-settings takes 0.1 s, so it is imported here."""
+@cache
+def _pydantic_model() -> Any:
+    """Build the model from the table, once: it takes 10 ms, and importing pydantic-settings 0.1 s.
+
+    It takes what it is given and reads no source itself, for each run has sources of its own.
+    """
     from pydantic import BeforeValidator, create_model
     from pydantic import Field as Constraint
-    from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
+    from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
     from pydantic_settings import PydanticBaseSettingsSource as Source
 
     class Sources(BaseSettings):
-        model_config = SettingsConfigDict(
-            env_file=rootdir / ".env", env_file_encoding="utf-8-sig", env_ignore_empty=True, extra="ignore"
-        )
+        model_config = SettingsConfigDict(env_file_encoding="utf-8-sig", env_ignore_empty=True, extra="ignore")
 
         @classmethod
         def settings_customise_sources(  # pydantic-settings gives the signature
             cls,
-            settings_cls: type[BaseSettings],
+            settings_cls: type[BaseSettings],  # noqa: ARG003
             init_settings: Source,
-            env_settings: Source,
-            dotenv_settings: Source,
+            env_settings: Source,  # noqa: ARG003
+            dotenv_settings: Source,  # noqa: ARG003
             file_secret_settings: Source,  # noqa: ARG003
         ) -> tuple[Source, ...]:
-            from_ini = InitSettingsSource(settings_cls, init_kwargs=dict(ini))
-            return init_settings, env_settings, dotenv_settings, from_ini
+            return (init_settings,)
 
     hints = get_type_hints(
         Settings,

@@ -119,6 +119,7 @@ def _marked_token() -> re.Pattern[str]:
     return re.compile(_TOKEN.pattern.replace(r"[^\W\d_]+", rf"(?:[^\W\d_][{marks()}]*)+"))
 
 
+@lru_cache(maxsize=8192)
 def terms(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the comparable content terms of ``text``."""
     return frozenset(found for token in tokens(comparable(text)) if (found := term(token, language)))

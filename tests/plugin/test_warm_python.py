@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import rag_harness
 from tests.plugin.conftest import Suite
 
+COLD = sys.executable
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
 
 
@@ -58,16 +60,26 @@ import os, sys, threading
 heavy = [name for name in sys.modules if name.partition(".")[0] in ("tests", "vcr", "torch", "qdrant_edge", "jinja2")]
 ours = [module for name, module in sys.modules.items() if name.partition(".")[0] == "rag_harness"]
 caches = [thing for module in ours for thing in vars(module).values() if hasattr(thing, "cache_info")]
-print(heavy, len(caches) > 5, {cache.__name__ for cache in caches if cache.cache_info().currsize})
+filled = {cache.__module__.removeprefix("rag_harness.") for cache in caches if cache.cache_info().currsize}
+elsewhere = {room for room in filled if not room.startswith(("settings.", "words."))}
+print(heavy, len(caches) > 5, filled >= {"settings.loading", "words.abstention", "words.language"}, elsewhere)
 print(threading.active_count(), sorted(os.listdir("/proc/self/fd"))[:-1], "numpy" in sys.modules)
 """
-    # The package itself is read already.
-    assert run(code).stdout == "[] True {'package_digest'}\n1 ['0', '1', '2'] True\n"
+    # What ships is read already: the package, its settings and its words.
+    assert run(code).stdout == "[] True True {'registry.package_digest'}\n1 ['0', '1', '2'] True\n"
 
 
 def test_what_is_imported_of_ours_explains_its_assertions_as_in_any_run() -> None:
     code = "import rag_harness.plugin.trials as ours; print(type(ours.__loader__).__name__)"
     assert run(code).stdout == "AssertionRewritingHook\n"
+
+
+def test_the_package_is_the_one_that_the_tests_import_and_the_path_that_of_any_python(tmp_path: Path) -> None:
+    assert run("import rag_harness; print(rag_harness.__file__)").stdout.strip() == rag_harness.__file__
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    asked = ["-c", "import sys; print(sys.path[1:])"]
+    cold = subprocess.run([COLD, *asked], env=environment, capture_output=True, text=True, check=True)
+    assert run(asked[1], env=environment).stdout == cold.stdout
 
 
 def test_what_one_run_does_the_next_does_not_see(tmp_path: Path) -> None:

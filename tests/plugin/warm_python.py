@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import rag_harness
+
 # What the program is: it asks, lets go of its streams, passes signals on and ends as the fork ended. A run starts up to
 # three; what socket, signal and json import besides would be more than half of each.
 _CLIENT = """
@@ -67,7 +69,8 @@ def _server(address: Path, program: Path) -> Iterator[None]:
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     # numpy starts no threads then, and a process with threads cannot be forked safely.
     environment["OPENBLAS_NUM_THREADS"] = "1"
-    command = [sys.executable, str(Path(__file__).with_name("warm_server.py")), str(address), str(program)]
+    paths = Path(__file__).with_name("warm_server.py"), address, program, Path(rag_harness.__file__).parents[1]
+    command = [sys.executable, *map(str, paths)]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         try:
             assert server.stdout is not None

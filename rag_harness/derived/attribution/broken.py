@@ -150,8 +150,14 @@ def _folded(text: str) -> str:
 
 def _does(demand: Expectation, text: str) -> bool:
     """Return whether a text does what an expectation is about, as an answer would."""
-    (found,) = looked_at([replace(demand, negated=False)], AnswerSeen(text, explained=False))
+    (found,) = looked_at([replace(demand, negated=False)], _seen(text))
     return bool(found.kept)
+
+
+@lru_cache(maxsize=1024)
+def _seen(text: str) -> AnswerSeen:
+    """Return a text as an answer is seen, with what is worked out of its words: they are the same for each demand."""
+    return AnswerSeen(text, explained=False)
 
 
 def _placed(part: _Part, fact: BrokenFact, case: Case, row: ExperimentResult, shelf: Shelf | None) -> BrokenFact:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.models.reader.units import Unit
@@ -85,6 +86,7 @@ def versions(sources: Iterable[PromptSource]) -> dict[int, Version]:
     return {number: judged[name] for number, name in numbers.items()}
 
 
+@lru_cache(maxsize=512)
 def _version(filename: str, text: str) -> Version:
     stem = re.sub(r"\.\w{1,8}$", "", filename.lower())
     match = _MARK.search(stem)

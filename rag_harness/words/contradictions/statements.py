@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 
 from rag_harness.words.contradictions.denials import (
@@ -73,10 +74,11 @@ class Statement:
         return frozenset(filter(None, self.words[:end]))
 
 
-def statements(text: str, number: int, most: int) -> list[Statement]:
+@lru_cache(maxsize=256)
+def statements(text: str, number: int, most: int) -> tuple[Statement, ...]:
     """Return the first ``most`` statements of text ``number``. Questions, examples and code are no statements."""
     plain = without_markup(text)
-    return list(islice(_all(plain, number), most))
+    return tuple(islice(_all(plain, number), most))
 
 
 def _all(text: str, number: int) -> Iterator[Statement]:
