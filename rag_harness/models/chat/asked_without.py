@@ -28,6 +28,7 @@ class AskedWithout:
     def __init__(self, model: str, read: Iterable[Path] = (), written: Path | None = None) -> None:
         self._model, self._read, self._written = model, tuple(read), written
         self._names = known_without(model)
+        self._is_kept = False
         self._look()
 
     @property
@@ -57,6 +58,11 @@ class AskedWithout:
             self._keep()
         return self._names != sent_without
 
+    def answered(self) -> None:
+        """Keep the names of a request that was answered: what the cache of another run knew, a replay has to know."""
+        if not self._is_kept:
+            self._keep()
+
     def _look(self) -> None:
         for file in self._read:
             with suppress(OSError, ValueError, TypeError):
@@ -64,9 +70,10 @@ class AskedWithout:
                 self._names |= frozenset(name for name in found if isinstance(name, str))
 
     def _keep(self) -> None:
-        if self._written is None:
-            return
+        self._is_kept = True
         said = {"model": self._model, "without": sorted(self._names - known_without(self._model))}
+        if self._written is None or not said["without"]:
+            return
         # Where it cannot be kept, each process learns it by a refusal of its own.
         with suppress(OSError):
             self._written.parent.mkdir(parents=True, exist_ok=True)

@@ -190,6 +190,7 @@ class OpenAIChat:
             except transport_errors() as error:
                 raise PassingError(error) from error
             self._is_welcome = True
+            self.without.answered()
             return replace(found, asked_without=tuple(sorted(without)))
         raise AssertionError("unreachable")
 

@@ -145,6 +145,15 @@ def test_a_live_run_tells_the_next_process_through_the_cache(tmp_path: Path) -> 
         assert ["seed" in sent for sent in server.requests] == [True, False, False]
 
 
+def test_a_recording_run_that_knew_it_from_the_cache_tells_the_replay(tmp_path: Path) -> None:
+    refused = refusal(400, "Unsupported parameter: 'seed'")
+    with serving(refused, Reply(body=WHOLE_STREAM, kind="text/event-stream")) as server:
+        for mode in ("live", "record"):
+            ask(settings(tmp_path, mode, server.url.removesuffix("/v1"), seed=3))
+        assert len(server.requests) == 3
+    assert ask(settings(tmp_path, "replay", seed=3, cache_dir="new")).asked_without == ("seed",)
+
+
 WHOLE_STREAM = (
     b'data: {"choices": [{"index": 0, "delta": {"content": "Yes"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
 )
