@@ -101,13 +101,13 @@ class Readiness:
 
     def _check_user(self, experiments: Iterable[str]) -> None:
         """Check the model that plays the users, if one is asked: also in front of a pipeline that declares nothing."""
+        settings = self._session.settings
+        if not settings.user_model or not any(map(self._session.cases.is_played, experiments)):
+            return
         from rag_harness.judges.ready import check_judge
         from rag_harness.judges.traits import asks_a_model
         from rag_harness.models.api_keys import check_user
 
-        settings = self._session.settings
-        if not settings.user_model or not any(map(self._session.cases.is_played, experiments)):
-            return
         check_user(settings)
         if asks_a_model(settings):
             check_judge(settings)

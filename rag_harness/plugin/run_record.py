@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -164,9 +164,16 @@ class RunRecord:
 
         return cuts_pages(experiment, session.settings)
 
+    def _asking(self, authors: Collection[tuple[str, str, str]]) -> dict[str, bool]:
+        """Return which judges of an experiment ask a model."""
+        if not authors:
+            return {}
+        from rag_harness.judges.traits import judges_asking
+
+        return judges_asking(self._session.settings, [*authors])
+
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
         from rag_harness.engine.interrupted_runs import InterruptedRuns
-        from rag_harness.judges.traits import judges_asking
         from rag_harness.measures.agents.tool_measures import tools_demanded
         from rag_harness.measures.expectation_measures import demands_of
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
@@ -191,7 +198,7 @@ class RunRecord:
         panel = self._session.settings.panel if authors else ""
         cases = () if name == GOLDEN else self._session.cases.all_of(name)
         return SuiteRecord(
-            asks_model=judges_asking(self._session.settings, [*authors]),
+            asks_model=self._asking(authors),
             data=self._data.name_of(name),
             file=result_path(self._session.output, name).name,
             fingerprints=sorted(arrivals.fingerprints.get(name, ())),

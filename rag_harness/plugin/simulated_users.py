@@ -47,9 +47,11 @@ def played_turns(session: RagSession, kit: Equipment, judgements: Judgements, hi
 
 def _judge(session: RagSession, judgements: Judgements) -> RoleJudge | None:
     """Return who judges what a model says as a user: the judge of the run, where it asks a model, too."""
+    if not session.settings.user_model:
+        return None
     from rag_harness.engine.user_role import RoleJudge
     from rag_harness.judges.traits import asks_a_model
 
-    if not session.settings.user_model or not asks_a_model(session.settings):
+    if not asks_a_model(session.settings):
         return None
     return RoleJudge(judgements.of_user)

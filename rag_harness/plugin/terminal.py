@@ -102,12 +102,12 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
 
 def _played_by(session: RagSession, selected: Collected) -> str:
     """Say who plays the users of scenarios, and who looks whether a model keeps to them; empty without scenarios."""
+    if not any(session.cases.is_played(name) for name in {trial.experiment for trial in selected.trials}):
+        return ""
     from rag_harness.judges.traits import asks_a_model
     from rag_harness.models.judge_panel import settings_of_judges
     from rag_harness.users.simulated_user import played_by
 
-    if not any(session.cases.is_played(name) for name in {trial.experiment for trial in selected.trials}):
-        return ""
     settings, looked_at = session.settings, ""
     if settings.user_model:
         judges = [" ".join(_judge_and_model(each)) for each in settings_of_judges(settings)]

@@ -120,7 +120,6 @@ class WantedMeasures:
         Raises:
             PrerequisiteError: a measure or the judge is not known, or the judge has no key or price.
         """
-        from rag_harness.judges.ready import check_judge
         from rag_harness.measures import parts_of
         from rag_harness.models.judge_panel import panel_of
 
@@ -128,6 +127,8 @@ class WantedMeasures:
         everywhere, by_suite = self._named.get()
         self._with_criteria(parts_of([*everywhere, *(name for names in by_suite.values() for name in names)]))
         if any(self.judged_measures(experiment) for experiment in experiments):
+            from rag_harness.judges.ready import check_judge
+
             check_judge(self._settings())
 
     def metamorphic_measures(self, experiment: str) -> list[str]:
