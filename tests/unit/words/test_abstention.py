@@ -56,6 +56,7 @@ def test_the_phrases_of_a_suite_decline_besides() -> None:
         "Ce yaourt ne contient pas de lactose.",
         "La batería dura dos días. No encuentro nada sobre la garantía.",
         "It returns `None` if the key is missing.",
+        "Blades, drill bits and sanding paper are not part of a loan.",
         "If no entry is found in the index, press Return.",
         "The pages say that the fee is not refunded.",
         "The customer writes that she could not find the invoice.",
