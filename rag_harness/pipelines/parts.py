@@ -187,10 +187,10 @@ class RunParts:
             self._embedders[settings.embed_model] = self._new_embedder(settings)
         return self._embedders[settings.embed_model]
 
-    def cut(self) -> tuple[int, int]:
-        """Return how many documents were cut to the longest input of a model, and that length in tokens."""
-        cutting = [embedder for embedder in self._embedders.values() if embedder.cut]
-        return (cutting[0].cut, cutting[0].max_tokens) if cutting else (0, 0)
+    def cut(self) -> tuple[Mapping[str, int], int]:
+        """Return how many texts of a role were cut to the longest input of a model, and that length in tokens."""
+        cutting = [embedder for embedder in self._embedders.values() if any(embedder.cut.values())]
+        return (cutting[0].cut, cutting[0].max_tokens) if cutting else ({}, 0)
 
     def _new_embedder(self, settings: Settings) -> CachedEmbedder:
         inner: Any = resolve("embedders", embedder_name(settings))(_Adapting(self, settings))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
 
 _FEW = 5
+_TEXTS = {"document": "documents", "query": "queries"}
 
 
 def not_looked_up(session: RagSession, findings: RunFindings) -> Iterator[str]:
@@ -67,7 +68,8 @@ class GoldenSection:
         """Name the retriever under test, its model and cutoff."""
         settings = self._session.settings
         cut, longest = self._session.parts.cut()
-        cuts = f", {cut} documents cut at the model's {longest} tokens" if cut else ""
+        each = " and ".join(f"{n:,} {_TEXTS[role]}" for role, n in cut.items() if n)
+        cuts = f", {each} cut at the model's {longest} tokens" if each else ""
         # BM25 reads no vector, so no model is named.
         model = "" if settings.retriever == "bm25" else f" ({settings.embed_model})"
         retriever = f"retriever {settings.retriever}{model}"

@@ -33,7 +33,8 @@ class CachedEmbedder:
         inner: computes what the store lacks.
         vectors: the store of vectors, for one model and revision.
         tokens: the store of token vectors, for late interaction. They come from the same forward pass as the vector.
-        may_cut: documents longer than the model reads are cut and counted, instead of refused.
+        may_cut: texts longer than the model reads are cut and counted, instead of refused. A public collection's
+            published figures are of cut texts.
         refuse: the reason why the model may not be called in this mode, or empty.
         may_keep: whether vectors are kept for later runs: not those of a user's own embedder without a fingerprint.
 
@@ -60,7 +61,7 @@ class CachedEmbedder:
         self._may_cut = may_cut
         self.elsewhere: EmbedElsewhere | None = None
         self.computed: int = 0
-        self.cut: int = 0
+        self.cut: dict[str, int] = {"document": 0, "query": 0}
 
     @property
     def refuses(self) -> bool:
@@ -98,13 +99,15 @@ class CachedEmbedder:
         return self._matrix(self._fetch(self._vectors, texts, "query"))
 
     def check_query(self, text: str) -> None:
-        """Check that a question fits into the model's input. A model that may not be called is not checked.
+        """Check that a question fits into the model's input, unless it may be cut.
+
+        A model that may not be called is not checked.
 
         Raises:
             QueryTooLongError: the question has too many tokens.
         """
         # A token has at least one byte, and two special tokens frame a text.
-        if self._refuse or len(text.encode(errors="replace")) + 2 <= self.max_tokens:
+        if self._refuse or self._may_cut or len(text.encode(errors="replace")) + 2 <= self.max_tokens:
             return
         try:
             (tokens,) = self.tokenizer().count([text])
@@ -166,8 +169,8 @@ class CachedEmbedder:
                 f"No vector of {self.model} for {len(missing)} texts, e.g. {first[:80]!r}. {self._refuse}",
                 missing.values(),
             )
-        if role == "document":
-            self._check_lengths(list(missing.values()))
+        if role == "document" or self._may_cut:
+            self._check_lengths(list(missing.values()), role)
         # Longest first: a part then has texts of similar length, and its batches little padding.
         items = sorted(missing.items(), key=lambda item: -len(item[1]))
         parts = [dict(items[start : start + _CHECKPOINT]) for start in range(0, len(items), _CHECKPOINT)]
@@ -212,8 +215,8 @@ class CachedEmbedder:
         vectors, *tokens = (list(store.get(keys)) for store in stores)
         return self._matrix(vectors), (tokens[0] if tokens else None)
 
-    def _check_lengths(self, texts: list[str]) -> None:
-        """Refuse texts over the limit. Their ends would be in no vector, so nobody could find them."""
+    def _check_lengths(self, texts: list[str], role: str) -> None:
+        """Refuse or count texts over the limit. Their ends are in no vector, so nobody can find them."""
         counts = self._inner.tokenizer().count(texts)
         long = [(count, text) for count, text in zip(counts, texts, strict=True) if count > self.max_tokens]
         if long and not self._may_cut:
@@ -222,7 +225,7 @@ class CachedEmbedder:
                 f"{len(long)} chunks are longer than the {self.max_tokens} tokens that {self.model} reads, e.g. one of "
                 f"{count}: {text[:60]!r}. Choose a smaller --rag-chunk-size."
             )
-        self.cut += len(long)
+        self.cut[role] += len(long)
 
     def _put(self, keys: list[bytes], made: Computed) -> None:
         vectors, tokens = made

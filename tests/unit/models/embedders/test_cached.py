@@ -167,6 +167,14 @@ def test_a_question_longer_than_the_model_reads_is_refused_with_both_numbers(
     assert inner.asked == [["one two three four five"]]
 
 
+def test_questions_of_a_public_collection_are_cut_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MockEmbedder, "max_tokens", 5)
+    embedder = CachedEmbedder(WithTokens(), ArrayStore([], tmp_path), ArrayStore([], tmp_path / "tokens"), may_cut=True)
+    assert embedder.embed_queries(["one two three four five six", "one"]).shape[0] == 2
+    embedder.embed_queries(["one two three four five six"])
+    assert embedder.cut == {"document": 0, "query": 1}
+
+
 def test_what_may_not_be_asked_or_counted_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MockEmbedder, "max_tokens", 2)
     CachedEmbedder(Counting(), ArrayStore([], tmp_path), refuse="replay").check_query("one two three")
