@@ -63,9 +63,11 @@ class OnnxEmbedder(SentenceTransformersEmbedder):
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         return onnx_encoding.vectors(self._bert, self._ids(texts)) if texts else self._no_vectors
 
-    def embed_with_tokens(self, texts: Sequence[str], role: str) -> tuple[Matrix, list[TokenVectors]]:
-        if role == "query":
-            self._refuse_long_queries(texts)
+    def embed_with_tokens(
+        self,
+        texts: Sequence[str],
+        role: str,  # noqa: ARG002 - queries and documents are read alike
+    ) -> tuple[Matrix, list[TokenVectors]]:
         return onnx_encoding.vectors_with_tokens(self._bert, self._ids(texts)) if texts else (self._no_vectors, [])
 
     def pieces(self, text: str, borders: Sequence[int]) -> Pieces:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.errors import ModelCallError, PrerequisiteError
+from rag_harness.errors import PrerequisiteError
 from rag_harness.files.sources import file_sha256
 from rag_harness.models.device import there
 from rag_harness.models.embedders import encoding
@@ -94,13 +94,14 @@ class SentenceTransformersEmbedder:
         return encoding.vectors(self._loaded, texts, self._counts(texts), self.dimension) if texts else self._no_vectors
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        self._refuse_long_queries(texts)
         return self.embed_documents(texts)
 
-    def embed_with_tokens(self, texts: Sequence[str], role: str) -> tuple[Matrix, list[TokenVectors]]:
+    def embed_with_tokens(
+        self,
+        texts: Sequence[str],
+        role: str,  # noqa: ARG002 - queries and documents are read alike
+    ) -> tuple[Matrix, list[TokenVectors]]:
         """Return vectors (n, d) and each text's token vectors (tokens, d), unit length, from one forward pass."""
-        if role == "query":
-            self._refuse_long_queries(texts)
         if not texts:
             return self._no_vectors, []
         return encoding.vectors_with_tokens(self._loaded, texts, self._counts(texts), self.dimension)
@@ -116,14 +117,6 @@ class SentenceTransformersEmbedder:
 
     def _counts(self, texts: Sequence[str]) -> list[int]:
         return [min(count, self.max_tokens) for count in self._tokenizer.count(texts)]
-
-    def _refuse_long_queries(self, texts: Sequence[str]) -> None:
-        for text, tokens in zip(texts, self._tokenizer.count(texts), strict=True):
-            if tokens > self.max_tokens:
-                raise ModelCallError(
-                    f"The query {text[:60]!r}… has {tokens} tokens and {self.model} reads {self.max_tokens}: the rest "
-                    f"would be ignored. Shorten the query."
-                )
 
     def _file(self, name: str) -> Path:
         if not (self._folder / name).is_file():

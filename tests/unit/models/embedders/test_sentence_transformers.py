@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from rag_harness.errors import ModelCallError, PrerequisiteError
+from rag_harness.errors import PrerequisiteError
 from rag_harness.models.embedders import sentence_transformers as module
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder, create
 from rag_harness.models.token_batches import MAX_TOKENS, token_batches
@@ -67,14 +67,6 @@ def test_counts_are_the_models_own(embedder: SentenceTransformersEmbedder) -> No
 @needs_weights
 def test_long_texts_are_counted_whole(embedder: SentenceTransformersEmbedder) -> None:
     assert embedder.tokenizer().count(["word " * 1000]) == [1002]
-
-
-@needs_weights
-def test_long_query_is_refused(embedder: SentenceTransformersEmbedder) -> None:
-    embedder.embed_queries(["word " * 510])
-    for refuse in (embedder.embed_queries, lambda texts: embedder.embed_with_tokens(texts, "query")):
-        with pytest.raises(ModelCallError, match=r"'word word.*513 tokens.*reads 512.*Shorten"):
-            refuse(["short", "word " * 511])
 
 
 @needs_weights
