@@ -81,4 +81,4 @@ def _with_models(settings: Settings, profile: str) -> Settings:
     chosen = BUILT_IN_PROFILES[profile]
     models: dict[str, Any] = {each.name: getattr(chosen, each.name) for each in fields(Profile)}
     others: dict[str, Any] = dict.fromkeys((*_ASKED_ELSEWHERE, "judge", "panel"), "")
-    return replace(settings, profile=profile, **others, **models)
+    return replace(settings, profile=profile, **(others | models))

@@ -70,10 +70,14 @@ def test_a_backend_that_is_down_costs_a_line(suite: Suite) -> None:
 
 
 def test_an_address_that_is_none_is_refused_before_anything_is_asked(suite: Suite) -> None:
-    for url in ("localhost:4318", "https://user:planted-key@localhost:4318", "http://localhost:4318?key=planted-key"):
+    for url, why in (
+        ("localhost:4318", "--rag-otlp: This is no address of a backend."),
+        ("https://user:planted-key@localhost:4318", "otlp holds a user or a password"),
+        ("http://localhost:4318?key=planted-key", "otlp holds the value of 'key'"),
+    ):
         result = suite.run("-m", "e3", f"--rag-otlp={url}")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert "--rag-otlp: This is no address of a backend." in str(result.stderr)
+        assert why in str(result.stderr)
         assert "planted-key" not in str(result.stderr)
     assert suite.rows() == []
 

@@ -15,7 +15,7 @@ PROFILE = (
     "[tool.rag_harness.profiles.sim]\n"
     f'chat_model = "{NAME}"\nchat_base_url = "{EMBEDDED_URL}"\nchat_api_key_env = ""\n'
     'embed_model = "mock/hashed-words"\nembed_base_url = ""\nrerank_model = "mock/word-overlap"\n'
-    'judge_model = "mock/word-overlap"\n'
+    '[tool.rag_harness.profiles.sim.judge]\nmodel = "mock/word-overlap"\n'
 )
 
 

@@ -60,6 +60,7 @@ import os, sys, threading
 heavy = [name for name in sys.modules if name.partition(".")[0] in ("tests", "vcr", "torch", "qdrant_edge", "jinja2")]
 ours = [module for name, module in sys.modules.items() if name.partition(".")[0] == "rag_harness"]
 caches = [thing for module in ours for thing in vars(module).values() if hasattr(thing, "cache_info")]
+caches = [cache for cache in caches if cache.__module__.startswith("rag_harness.")]
 filled = {cache.__module__.removeprefix("rag_harness.") for cache in caches if cache.cache_info().currsize}
 elsewhere = {room for room in filled if not room.startswith(("settings.", "words."))}
 print(heavy, len(caches) > 5, filled >= {"settings.loading", "words.abstention", "words.language"}, elsewhere)
