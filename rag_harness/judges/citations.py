@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from rag_harness.judges.traits import traits
+from rag_harness.judges.traits import JudgeAround
 from rag_harness.measures.judged import (
     Claim,
     ClaimedText,
-    Judge,
     JudgeQuestion,
     Material,
     Opinion,
@@ -152,31 +151,8 @@ def _as_one(marks: Sequence[MarksSideBySide]) -> MarksSideBySide:
     return MarksSideBySide(marks[0].start, marks[-1].end, tuple(chain.from_iterable(mark.sources for mark in marks)))
 
 
-class CitationsOff:
+class CitationsOff(JudgeAround):
     """A judge that never sees the marks of an answer."""
-
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-
-    @property
-    def name(self) -> str:
-        return self._judge.name
-
-    @property
-    def model(self) -> str:
-        return self._judge.model
-
-    @property
-    def asks_model(self) -> bool:
-        return bool(traits(self._judge).asks_model)
-
-    @property
-    def deterministic(self) -> bool:
-        return traits(self._judge).deterministic
-
-    @property
-    def reads_conversation(self) -> bool:
-        return traits(self._judge).reads_conversation
 
     @cached_property
     def revision(self) -> str:

@@ -25,6 +25,7 @@ from rag_harness.judges.llm.judge_replies import Missing, words_of
 from rag_harness.judges.llm.schemas import TEXT
 from rag_harness.judges.llm.shared import Shared
 from rag_harness.judges.spent import CountedParts
+from rag_harness.judges.traits import JudgeAround
 from rag_harness.judges.turn_rules import TurnRules
 from rag_harness.measures.judged import (
     CitedClaim,
@@ -66,7 +67,7 @@ def in_conversations(judge: Judge, parts: JudgeParts) -> Judge:
     return InConversation(judge, (lambda: asking_of(CountedParts(parts), shares=True)) if judge.asks_model else None)
 
 
-class InConversation:
+class InConversation(JudgeAround):
     """A judge that sees what was said before an answer.
 
     Args:
@@ -75,27 +76,8 @@ class InConversation:
     """
 
     def __init__(self, judge: Judge, make_chat: Callable[[], JudgeChat] | None) -> None:
-        self._judge, self._chat = judge, Once(make_chat) if make_chat else None
-
-    @property
-    def name(self) -> str:
-        return self._judge.name
-
-    @property
-    def model(self) -> str:
-        return self._judge.model
-
-    @property
-    def asks_model(self) -> bool:
-        return self._judge.asks_model
-
-    @property
-    def deterministic(self) -> bool:
-        return self._judge.deterministic
-
-    @property
-    def reads_conversation(self) -> bool:
-        return self._judge.reads_conversation
+        super().__init__(judge)
+        self._chat = Once(make_chat) if make_chat else None
 
     @property
     def revision(self) -> str:

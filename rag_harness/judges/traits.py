@@ -9,6 +9,7 @@ from inspect import getattr_static, isclass
 from typing import Any, get_type_hints
 
 from rag_harness.files.log import log
+from rag_harness.measures.judged import Judge
 from rag_harness.models.endpoints import endpoint_of
 from rag_harness.models.judge_panel import settings_of_judges
 from rag_harness.models.model_names import judge_name, judges_in_process
@@ -104,6 +105,33 @@ def _class_of(factory: Any) -> type | None:
     except Exception:  # an annotation may name anything, also what is not imported
         return None
     return found if isclass(found) and not getattr(found, "_is_protocol", False) else None
+
+
+class JudgeAround:
+    """A judge with something put around it, which says of itself what the judge does."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    @property
+    def name(self) -> str:
+        return self._judge.name
+
+    @property
+    def model(self) -> str:
+        return self._judge.model
+
+    @property
+    def asks_model(self) -> bool:
+        return bool(traits(self._judge).asks_model)
+
+    @property
+    def deterministic(self) -> bool:
+        return traits(self._judge).deterministic
+
+    @property
+    def reads_conversation(self) -> bool:
+        return traits(self._judge).reads_conversation
 
 
 @lru_cache(maxsize=16)

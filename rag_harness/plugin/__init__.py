@@ -191,10 +191,10 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell an xdist worker whether trials come in batches, and the versions of the services."""
-    from rag_harness.plugin.batches import ALONE_INPUT
+    from rag_harness.plugin.batches import ALONE_INPUT, BATCHES_INPUT
     from rag_harness.plugin.xdist_support import RUN_ALONE, wants_batches
 
-    node.workerinput["rag_batches"] = wants_batches(node.config)
+    node.workerinput[BATCHES_INPUT] = wants_batches(node.config)
     node.workerinput[ALONE_INPUT] = sorted(node.config.stash.get(RUN_ALONE, ()))
     if SESSION in node.config.stash:
         from rag_harness.plugin.service_versions import TOLD
@@ -355,11 +355,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what wakes the plugin if a variable alone asks for experiments."""
-    if SESSION not in config.stash:
-        from rag_harness.plugin.asleep import asleep_line
-
-        if said := asleep_line(config):
-            write_lines(terminalreporter, [said])
+    if SESSION not in config.stash and (said := activation.hint_at_waking(config)):
+        write_lines(terminalreporter, [said])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import CriticalError, PrerequisiteError
-from rag_harness.plugin.batches import ALONE_INPUT, plan
+from rag_harness.plugin.batches import ALONE_INPUT, BATCHES_INPUT, plan
 from rag_harness.plugin.items import is_skipped, made_in, own_fixture, trial_id_of, trial_of
 from rag_harness.types import GOLDEN, TrialId
 
@@ -166,7 +166,7 @@ class Ahead:
         return [following for following in items if batch_of.get(following.nodeid) in new]
 
     def _batch_of(self, items: list[pytest.Item]) -> dict[str, str]:
-        if not self._worker.get("rag_batches"):
+        if not self._worker.get(BATCHES_INPUT):
             return {}
         if not self._batches:
             concurrency = self._session.settings.concurrency

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 
 from rag_harness.plugin.trial_ids import param_id
 
+BATCHES_INPUT = "rag_batches"
+"""Among what a worker is told at its start: whether trials come in batches."""
 ALONE_INPUT = "rag_alone"
-"""Among what a worker is told at its start: the tests that are run alone, because one of them has killed its worker."""
+"""The same: the tests that are run alone, because one of them has killed its worker."""
 _TURN = re.compile(r"#[0-9]{1,4}(?=-|$)")
 
 

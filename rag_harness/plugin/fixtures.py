@@ -11,7 +11,7 @@ from rag_harness.plugin.screen import failed, stop_tests
 from rag_harness.plugin.stash_keys import NOT_RUN, OWED, REFUSED, RETRIEVAL, SHIPPED, TRIALS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from rag_harness.engine.trial_rows import Trial
     from rag_harness.measures import Score
@@ -24,6 +24,20 @@ if TYPE_CHECKING:
     from rag_harness.protocols import Experiment, Index, Pipeline
     from rag_harness.results.row import ExperimentResult
     from rag_harness.settings import Settings
+
+_TO_PASTE = """\
+import pytest
+
+class Pipeline:
+    def answer(self, query):
+        found = [{"text": "What your search has found.", "source": "page.md"}]
+        return {"answer": f"What you answer to: {query.text}", "contexts": found}
+
+@pytest.fixture(scope="session")
+def rag_pipeline():
+    return Pipeline()
+"""
+"""A pipeline of one's own, for a ``conftest.py``."""
 
 
 @pytest.fixture(scope="session")
@@ -78,9 +92,19 @@ def _check_known(request: pytest.FixtureRequest, session: RagSession, experiment
     from rag_harness.pipelines import is_known, known_experiments
 
     if not is_known(experiment, session.settings):
-        from rag_harness.plugin.missing_pipeline import missing_pipeline
+        known = known_experiments(session.settings)
+        raise RegistryError(_without_pipeline(request.node.nodeid, experiment, known))
 
-        raise RegistryError(missing_pipeline(request.node.nodeid, experiment, known_experiments(session.settings)))
+
+def _without_pipeline(test: str, experiment: str, known: Collection[str]) -> str:
+    """Return the message for a test whose experiment is none of ``known``; it ends with code to paste."""
+    from rag_harness.errors import meant
+
+    file = test.partition("::")[0]
+    return (
+        f"No pipeline answers for {experiment!r}.{meant(experiment, known)} {file} gets a pipeline of your own from a "
+        f"fixture rag_pipeline, and no conftest.py above it has one. Paste this into conftest.py:\n\n{_TO_PASTE}"
+    )
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ _LONGEST = 4_000
 _LONGEST_EVASION = 300
 _CODE = re.compile(r"`[^`\n]{0,300}`")
 _QUOTED = re.compile(r"\"[^\"\n]{0,300}\"")
-"""What somebody else says. Typographic quotes are compared as plain ones."""
+"""Words of somebody else. Typographic quotes are compared as plain ones."""
 _SOURCES = re.compile(
     r"(?:^|\n)\W{0,9}(?:sources?|references?|documents?|quellen|(?:geprüfte |verwendete )?(?:unterlagen|dokumente)|"
     r"références|documents consultés|fuentes|referencias|fonti|riferimenti|bronnen|geraadpleegde?|fontes|referências)"
@@ -37,7 +37,7 @@ _SOURCES = re.compile(
 """A list of sources, up to the end."""
 _SENTENCE = re.compile(r";\s+|(?<=[.!?…])[\"')\]]*\s+|\n+|(?<=[\w)\]\"])\s?:\s+")
 _SPLITS = r"(?:but|however|though|although|mais|cependant|pero|aunque|sino|ma non|però|bensì|maar|mas|porém)"
-"""What begins a clause. In German a comma does, and "aber" also stands within one."""
+"""Words that begin a clause. In German a comma does, and "aber" also stands within one."""
 _CLAUSE = re.compile(rf"[,()]\s+|\s-+\s|\s(?={_SPLITS}\s)", re.IGNORECASE)
 _NUMBERED = re.compile(r"\[\d[\d\s,;-]*\]|[{}]")
 """Numbers of sources, and brackets of JSON."""
@@ -49,6 +49,7 @@ _LABEL = re.compile(
 )
 """A figure that names a part of a document."""
 _YEAR = re.compile(r"(?<![€$£\d.,])(?:1[5-9]|20)\d\d(?![\d%€]| ?(?:euros?|dollars?|people|kg|m|km)\b)")
+"""A figure that may be a year: documents are about years, and amounts are claims."""
 _PHONE = re.compile(
     r"\+?\d(?:[\s/().-]?\d){6,20}|24/7|24 h|"
     r"(?:call|dial|ring|llam\w{1,9}|appel\w{1,9}|ruf\w{0,9}|wähl\w{1,9}|bel|chiam\w{1,9}|lig\w{1,9})\b.{0,12}\b\d{3}\b",
@@ -57,7 +58,7 @@ _PHONE = re.compile(
 _ITEM = re.compile(r"(?:\d{1,3}[.)]|[-*>#•|]+)\s+")
 """The mark of an item of a list, or of a heading."""
 _NO_CLAIM = re.compile(
-    r"[^\w€$£%]*\d{0,2}[^\w€$£%]*\Z|\S{1,80}\.(?:md|pdf|docx?|html?|txt|csv|pptx?|xlsx?)\b|https?://|\[\d", re.I
+    r"[^\w€$£%]*(?:\d{1,2}[^\w€$£%]*)?\Z|\S{1,80}\.(?:md|pdf|docx?|html?|txt|csv|pptx?|xlsx?)\b|https?://|\[\d", re.I
 )
 """Marks, numbers, names of files and addresses: where was searched."""
 _FEWEST_WORDS = 4
@@ -92,7 +93,7 @@ class _Words(NamedTuple):
     no_information: re.Pattern[str]
     information_not: re.Pattern[str]
 
-    def refuse(self, clause: str, refers_back: bool) -> bool:
+    def has_refusal(self, clause: str, refers_back: bool) -> bool:
         """Return whether words of a clause that stand together refuse."""
         documents = self.documents.search(clause)
         if self.insufficient.search(clause) and (documents or self.information.search(clause)):
@@ -130,7 +131,7 @@ class _Words(NamedTuple):
         """Return whether a text speaks of documents or of rules."""
         return self.documents.search(text) is not None or self.norms.search(text) is not None
 
-    def describe(self, clause: str) -> bool:
+    def is_about_documents(self, clause: str) -> bool:
         """Return whether a clause says what the documents are about."""
         has_documents = self.documents.search(clause) is not None
         is_only = self.only.search(clause) is not None
@@ -150,7 +151,7 @@ def _tables() -> Mapping[str, Any]:
 
 
 class _Grammar(NamedTuple):
-    """What clauses are told by; in all languages together, for these words differ."""
+    """Words by which the parts of a sentence are told apart, of all languages together: no two take one for another."""
 
     apology: re.Pattern[str]
     contrast: re.Pattern[str]
@@ -196,8 +197,15 @@ def _bounded(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-def _words(table: dict[str, str]) -> _Words:
-    fields = {name: _whole(words) for name, words in table.items() if name in _Words._fields}
+def _filled(phrase: str, table: Mapping[str, str]) -> str:
+    """Return a phrase with the words for which ``{documents}`` and ``{information}`` stand."""
+    for name in ("documents", "information"):
+        phrase = phrase.replace(f"{{{name}}}", f"(?:{table[name]})")
+    return phrase
+
+
+def _words(table: Mapping[str, str]) -> _Words:
+    fields = {name: _whole(_filled(words, table)) for name, words in table.items() if name in _Words._fields}
     absence, information, negation = table["absence"], table["information"], table["negation"]
     says = f"{table['having']}|{table['reporting']}"
     near = r"(?: \S+){0,3}? "
@@ -218,13 +226,7 @@ def _patterns() -> _Patterns:
     tables = [table for name, table in _tables().items() if name != "clauses"]
 
     def phrases(field: str) -> list[str]:
-        return [
-            phrase.replace("{documents}", f"(?:{each['documents']})").replace(
-                "{information}", f"(?:{each['information']})"
-            )
-            for each in tables
-            for phrase in each[field]
-        ]
+        return [_filled(phrase, each) for each in tables for phrase in each[field]]
 
     return _Patterns(
         languages=tuple(_words(table) for table in tables),
@@ -323,7 +325,9 @@ class _Clauses(NamedTuple):
         return _CLAIMS if _claims(clause) else _PART
 
     def _is_about(self, clause: str) -> bool:
-        return any(words.describe(clause) for words in self.languages) and not _grammar().according.search(clause)
+        return any(words.is_about_documents(clause) for words in self.languages) and not _grammar().according.search(
+            clause
+        )
 
     def _is_courtesy(self, clause: str) -> bool:
         is_about = self._is_about(clause)
@@ -346,7 +350,8 @@ class _Clauses(NamedTuple):
             return True
         refers_back = _grammar().reference.match(clause) or _grammar().contrast.match(clause)
         return any(
-            words.refuse(clause, refers_back is not None and words.names_documents(before)) for words in self.languages
+            words.has_refusal(clause, refers_back is not None and words.names_documents(before))
+            for words in self.languages
         )
 
 

@@ -11,7 +11,7 @@ from rag_harness.dataset.records.reading import READERS
 from rag_harness.dataset.records.source_text import text_of
 from rag_harness.dataset.records.yaml_values import read_yaml
 from rag_harness.errors import DataError
-from rag_harness.files.beside import fault_beside, files_beside
+from rag_harness.files.referenced_files import reference_fault, referenced_files
 
 _FENCE = "---"
 _USUAL = "test"
@@ -96,7 +96,7 @@ def _default(folder: Path) -> str:
 
 def _unstated(folder: Path, asked: str) -> list[Path]:
     named = sorted(each for each in folder.rglob("*") if each.suffix.lower() in READERS)
-    files = [each for each in named if not fault_beside(each, _repository(folder))]
+    files = [each for each in named if not reference_fault(each, _repository(folder))]
     if len(files) == 1 and not asked:
         return files
     listed = ", ".join(each.relative_to(folder).as_posix() for each in files[:10]) or "none that is read"
@@ -105,7 +105,7 @@ def _unstated(folder: Path, asked: str) -> list[Path]:
 
 def _matching(folder: Path, pattern: Any) -> Sequence[Path]:
     try:
-        return files_beside(folder, str(pattern), within=_repository(folder))
+        return referenced_files(folder, str(pattern), within=_repository(folder))
     except DataError as error:
         raise DataError(f"{folder / 'README.md'}: {error}") from None
 

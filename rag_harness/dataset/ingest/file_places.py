@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rag_harness.errors import UnreadableError
-from rag_harness.files.beside import fault_beside
+from rag_harness.files.referenced_files import reference_fault
 
 MOST_FILE_BYTES = 64 << 20
 """Most bytes of one file. Documents are never that long, but a sparse file may claim any length."""
@@ -30,7 +30,7 @@ def fault_of_place(file: Path, folder: Path) -> str:
     with suppress(OSError):
         if file.is_file() and not file.is_symlink():
             return ""
-    return fault_beside(file, folder)
+    return reference_fault(file, folder)
 
 
 def read_bytes(file: Path) -> bytes:

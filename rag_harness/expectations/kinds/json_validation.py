@@ -51,11 +51,12 @@ def first_error(schema: Mapping[str, Any], value: Any, characters: int) -> Valid
     from jsonschema.validators import extend, validator_for
 
     plain, steps = validator_for(schema), _Steps(characters)
+    comparing = _Comparing(steps)
     compared: dict[str, _Keyword] = {
         "pattern": _pattern,
-        "uniqueItems": _Comparing(steps).unique_items,
-        "enum": _Comparing(steps).enum,
-        "const": _Comparing(steps).const,
+        "uniqueItems": comparing.unique_items,
+        "enum": comparing.enum,
+        "const": comparing.const,
     }
     keywords = {**plain.VALIDATORS, **{name: each for name, each in compared.items() if name in plain.VALIDATORS}}
     counted = extend(plain, {name: steps.counted(name, keyword) for name, keyword in keywords.items()})

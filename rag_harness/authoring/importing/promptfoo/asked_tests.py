@@ -19,7 +19,7 @@ from rag_harness.dataset.records.field_names import MEANINGS, field_meant
 from rag_harness.dataset.records.list_cells import ListCellError, texts_of
 from rag_harness.dataset.records.source_record import given, plain_text
 from rag_harness.errors import DataError
-from rag_harness.files.beside import FILE
+from rag_harness.files.referenced_files import FILE
 from rag_harness.results.storable import storable
 
 _FIELDS = ("query_id", "query", "ground_truth", "evidence", "context_reference", "query_type", "answerable")

@@ -19,8 +19,8 @@ from rag_harness.dataset.records.reading import is_table, records_in
 from rag_harness.dataset.records.source_text import text_of
 from rag_harness.dataset.records.yaml_values import MOST_YAML, read_yaml
 from rag_harness.errors import DataError
-from rag_harness.files.beside import files_beside
 from rag_harness.files.json_text import read_json
+from rag_harness.files.referenced_files import referenced_files
 
 YAML = (".yaml", ".yml")
 """Endings of files in YAML."""
@@ -140,7 +140,7 @@ def _read(file: Path) -> _Read:
 
 def _named(file: Path, name: str, where: str) -> Sequence[Path]:
     try:
-        return files_beside(file.parent, name)
+        return referenced_files(file.parent, name)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
 

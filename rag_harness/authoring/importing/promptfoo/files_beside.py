@@ -11,8 +11,8 @@ from rag_harness.authoring.importing.notes import Notes
 from rag_harness.dataset.records.source_text import text_of
 from rag_harness.dataset.records.yaml_values import read_yaml
 from rag_harness.errors import DataError
-from rag_harness.files.beside import FILE, files_beside
 from rag_harness.files.json_text import read_json
+from rag_harness.files.referenced_files import FILE, referenced_files
 
 _TEXTS = (".txt", ".md")
 _VALUES = (".json", ".yaml", ".yml")
@@ -57,7 +57,7 @@ def value_beside(name: str, folder: Path) -> Any:
     if ending not in (*_TEXTS, *_VALUES):
         raise UnreadFileError(f"{shown} is none of {', '.join((*_TEXTS, *_VALUES))}")
     try:
-        (file,) = files_beside(folder, shown)
+        (file,) = referenced_files(folder, shown)
         text = text_of(file, _MOST)
         if ending in _TEXTS:
             return text.strip()

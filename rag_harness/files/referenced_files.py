@@ -16,7 +16,7 @@ FILE = "file://"
 _SHOWN = 200
 
 
-def files_beside(folder: Path, name: str, *, within: Path | None = None) -> Sequence[Path]:
+def referenced_files(folder: Path, name: str, *, within: Path | None = None) -> Sequence[Path]:
     """Return the files of ``folder`` that ``name`` means: one, or all that a pattern with ``*`` matches, in order.
 
     Args:
@@ -39,7 +39,7 @@ def files_beside(folder: Path, name: str, *, within: Path | None = None) -> Sequ
     if not found:
         raise DataError(f"no file matches {shown}. Put one there, or mend the pattern.")
     for each in found:
-        if fault := fault_beside(each, within or folder):
+        if fault := reference_fault(each, within or folder):
             raise DataError(_said(fault, each, shown if "*" not in path else each.relative_to(folder).as_posix()))
     return found
 
@@ -47,7 +47,7 @@ def files_beside(folder: Path, name: str, *, within: Path | None = None) -> Sequ
 LEADS_OUT = "a link that leads out of the folder. Copy the file into it"
 
 
-def fault_beside(file: Path, folder: Path) -> str:
+def reference_fault(file: Path, folder: Path) -> str:
     """Return why ``file`` is not opened as one of ``folder``; empty where it may be opened.
 
     A link may point to another place in the folder. Only regular files are opened: a pipe never ends, a device has an
