@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import hypothesis
@@ -26,6 +26,19 @@ WHEN_ASKED = {"long": "takes minutes", "ray": "starts a cluster"}
 hypothesis.settings.register_profile("new", deadline=None)
 hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("RAG_TEST_EXAMPLES", "new"))
+
+
+# What changes how pytest prints: a line of a summary is cut at the width of the screen, but on a CI server it is not.
+PRINTED_DIFFERENTLY = ("CI", "BUILD_NUMBER", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def plain_terminal() -> Iterator[None]:
+    """Print in suites of tests as on a person's screen, wherever the tests themselves run."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in PRINTED_DIFFERENTLY:
+            patch.delenv(name, raising=False)
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,6 +16,8 @@ from subprocess import Popen
 
 import pyte
 
+SET_BY_PYTESTER = ("PY_COLORS", "PYTEST_ADDOPTS")
+
 
 class Screen:
     """A screen of ``columns`` and ``rows`` that remembers what scrolled out of it."""
@@ -58,7 +60,7 @@ class PlayedRun:
         self.screen, self.progress = Screen(columns), list[str]()
         ours, theirs = os.openpty()
         resize(theirs, columns, 24)
-        whole = {name: value for name, value in os.environ.items() if name not in _UNSET}
+        whole = {name: value for name, value in os.environ.items() if name not in SET_BY_PYTESTER}
         command = [sys.executable, "-m", "pytest", *args]
         with Popen(
             command,
@@ -78,9 +80,6 @@ class PlayedRun:
                     stop = False
         os.close(ours)
         self.status = process.returncode
-
-
-_UNSET = ("CI", "BUILD_NUMBER", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "PYTEST_ADDOPTS")
 
 
 def _read(terminal: int, process: Popen[bytes]) -> bytes:

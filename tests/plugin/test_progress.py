@@ -112,8 +112,6 @@ class Terminal:
 
 @pytest.fixture
 def _at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CI", "BUILD_NUMBER"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
 
 
