@@ -88,7 +88,7 @@ class GateReach:
         if not settings.dry_run:
             return False
         judged = settings.judge_model if gate.measure in self._session.wanted.judged_names(gate.suite) else ""
-        found = settings.embed_model if GOLDEN in suites_of(gate) else ""
+        found = settings.lookup_model if GOLDEN in suites_of(gate) else ""
         answered = [model for name in suites_of(gate) if name in tables for model in tables[name].totals.models]
         return any(model.startswith(MOCK) for model in (judged, found, *answered))
 

@@ -27,7 +27,7 @@ def judge_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
 
     settings = item.config.stash[SESSION].settings
     # In a dry run the mock may have looked up: what it misses is nobody's fault.
-    is_strict = settings.strict and not (settings.dry_run and settings.embed_model.startswith(MOCK))
+    is_strict = settings.strict and not (settings.dry_run and settings.lookup_model.startswith(MOCK))
     if is_strict or not result.ok:
         command = f"pytest -vv {shlex.quote(item.nodeid)}"
         report.longrepr = entry_failed(result, command) if is_short(item.config) else explain_miss(result)

@@ -70,8 +70,7 @@ class GoldenSection:
         cut, longest = self._session.parts.cut()
         each = " and ".join(f"{n:,} {_TEXTS[role]}" for role, n in cut.items() if n)
         cuts = f", {each} cut at the model's {longest} tokens" if each else ""
-        # BM25 reads no vector, so no model is named.
-        model = "" if settings.retriever == "bm25" else f" ({settings.embed_model})"
+        model = f" ({settings.lookup_model})" if settings.lookup_model else ""
         retriever = f"retriever {settings.retriever}{model}"
         return f"profile {settings.profile}, {retriever}, k = {settings.k}{cuts}"
 

@@ -527,6 +527,11 @@ class Settings:
         return self.path(self.prices) if self.prices else None
 
     @property
+    def lookup_model(self) -> str:
+        """The embedding model of the golden suite's retriever. It is empty for BM25, which reads no vector."""
+        return "" if self.retriever == "bm25" else self.embed_model
+
+    @property
     def queries_path(self) -> Path:
         """The file of the queries."""
         return self.path(self.queries) if self.queries else self.path(self.kb_dir) / "queries.jsonl"

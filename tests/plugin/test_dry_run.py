@@ -119,3 +119,11 @@ def test_a_pipeline_of_ones_own_calls_nobody(dry: Suite) -> None:
         )
         dry.run("-m", "e3").assert_outcomes(failed=4)
         assert not server.calls
+
+
+def test_a_gate_on_what_bm25_finds_is_judged_without_an_embedder(dry: Suite) -> None:
+    write(dry, "openrouter", NOTHING_INSTALLED)
+    golden = (dry.path / "golden.json").read_text()
+    (dry.path / "golden.json").write_text(golden.replace("live fish", "return a lamp"))
+    result = dry.run("test_golden.py", "--rag-retriever=bm25", "--rag-k=2")
+    result.stdout.fnmatch_lines(["*1 passed*1 gate passed*"])
