@@ -17,18 +17,11 @@ from rag_harness.plugin.failed_trial import is_short
 from rag_harness.plugin.items import trial_id_of, trial_of
 from rag_harness.plugin.stash_keys import RETRIEVAL, SHIPPED
 from rag_harness.shown.terminal import line
+from rag_harness.words.chance import without_chance
 
 if TYPE_CHECKING:
     import pytest
 
-_BY_CHANCE = re.compile(
-    r"""0x[0-9a-f]{4,}
-    | \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b   # a UUID
-    | \b(?=[a-z_-]*\d)[0-9a-z_-]*[0-9a-f]{16,}\b        # an id of a request
-    | \b\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*Z?
-    | \b\d+(?:\.\d+)?\s?(?:ms|s|seconds?)\b""",
-    re.VERBOSE | re.IGNORECASE,
-)
 _QUOTED = 12
 """Characters of a question from which on a message is taken to quote it. It may quote only the beginning."""
 
@@ -86,7 +79,7 @@ def _without_question(said: str, trial: str, query_id: str, question: str) -> st
         found = said.find(question[:_QUOTED], found + len("<question>"))
     for name in (trial, query_id):
         said = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "<id>", said)
-    return _BY_CHANCE.sub("<>", said)
+    return without_chance(said)
 
 
 def _shared(one: str, other: str) -> int:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rag_harness.report.blocks.block import Mask, RowBlock
 from rag_harness.report.origins import Origins
+from rag_harness.words.chance import without_chance
 
 STAGES = {
     "total": "total_time_ms",
@@ -37,7 +38,7 @@ class Totals:
         models: number of answers of each model; "" is a pipeline that names none.
         origins: where the answers come from.
         first_errors: id and error of the first trials without an answer.
-        alike_errors: number of trials of each error, of the first few errors that differ.
+        alike_errors: number of trials of each error, of the first few errors that differ by more than chance.
         retrieves: whether it says that it retrieves, or an answer came with a context.
         says_retrieval: whether it says that it retrieves; None where it does not say.
         placed: for a service, the number of context documents that were found by id, by text, or not at all.
@@ -68,6 +69,7 @@ class Totals:
         self.placed: Counter[str] = Counter()
         self.first_errors: list[tuple[str, str]] = []
         self.alike_errors: dict[str, int] = {}
+        self._first_alike: dict[str, str] = {}
         self.origins: Origins = Origins()
         self.retrieves: bool = False
         self.says_retrieval: bool | None = None
@@ -135,8 +137,9 @@ class Totals:
         errors = [(trial, why) for row, trial, why in texts.errors if taken[row]]
         self.first_errors += islice(errors, MOST_ERRORS - len(self.first_errors))
         for _, why in errors:
-            if why in self.alike_errors or len(self.alike_errors) < MOST_ERRORS:
-                self.alike_errors[why] = self.alike_errors.get(why, 0) + 1
+            shown = self._first_alike.setdefault(without_chance(why), why)
+            if shown in self.alike_errors or len(self.alike_errors) < MOST_ERRORS:
+                self.alike_errors[shown] = self.alike_errors.get(shown, 0) + 1
 
     def _pace(self, block: RowBlock, rows: Rows) -> None:
         if not len(rows):

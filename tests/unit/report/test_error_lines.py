@@ -29,6 +29,12 @@ def test_eight_equal_errors_are_one_line_over_all_experiments() -> None:
     assert found == (["8 × the same error, first e3-q0: ask: StatusError: 503"], 0)
 
 
+def test_errors_that_differ_by_an_id_or_a_time_are_one_line() -> None:
+    said = "timed out after {}.2 s (request req_{:032x})"
+    found = error_lines([of(*[said.format(n, n) for n in range(9)]), of(said.format(40, 40), experiment="e4")])
+    assert found == ([f"10 × the same error, first e3-q0: ask: StatusError: {said.format(0, 0)}"], 0)
+
+
 def test_others_stand_below_and_the_rest_is_counted() -> None:
     lines, more = error_lines([of("a", "b", "a", "c", "d", "e", "f", "f", "b")])
     assert lines == [
