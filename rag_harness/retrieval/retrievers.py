@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from rag_harness.protocols import Embedder, Index, LexicalIndex, Reranker, Retriever
@@ -105,7 +105,7 @@ def fused(rankings: Iterable[Sequence[Hit]], k: int, source: str, weights: Seque
         known.update({signal: max(value, known.get(signal, value)) for signal, value in hit.scores.items()})
     best = sorted(scores, key=lambda name: -scores[name])[:k]
     return [
-        replace(hits[name], score=scores[name], rank=n, source=source, scores={"rrf": scores[name], **signals[name]})
+        Hit(hits[name].chunk, scores[name], n, source, {"rrf": scores[name], **signals[name]})
         for n, name in enumerate(best, 1)
     ]
 

@@ -154,7 +154,7 @@ def _does(demand: Expectation, text: str) -> bool:
     return bool(found.kept)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def _seen(text: str) -> AnswerSeen:
     """Return a text as an answer is seen, with what is worked out of its words: they are the same for each demand."""
     return AnswerSeen(text, explained=False)

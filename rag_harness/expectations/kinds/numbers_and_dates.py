@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
+from functools import lru_cache
 from typing import ClassVar
 
 from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
@@ -42,17 +43,26 @@ class Number(ExpectationKind):
 
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         near, unit, seen = float(demand.options.get("within", 0)), str(demand.options.get("unit", "")).lower(), []
-        for match in _NUMBER.finditer(answer.words):
-            readings = [*_values(match[0])]
-            if unit and unit not in _beside(answer.words, *match.span()):
+        for start, number, values in _numbers(answer.words):
+            span = start, start + len(number)
+            if unit and unit not in _beside(answer.words, *span):
                 continue
-            seen.append(match[0])
-            if any(abs(each - demand.wanted) <= near + 1e-9 * max(1.0, abs(demand.wanted)) for each in readings):
-                return Finding(True, f"it says {match[0]}", *match.span())
+            seen.append(number)
+            if any(abs(each - demand.wanted) <= near + 1e-9 * max(1.0, abs(demand.wanted)) for each in values):
+                return Finding(True, f"it says {number}", *span)
         behind = f" with {unit} beside them" if unit else ""
         return Finding(
             False, f"its numbers{behind} are {', '.join(seen[:8])}" if seen else f"it has no numbers{behind}"
         )
+
+
+@lru_cache(maxsize=8192)
+def _numbers(text: str) -> tuple[tuple[int, str, tuple[float, ...]], ...]:
+    """Return where each number of a text begins, its text and what it may mean.
+
+    Attribution looks through the same chunks for each expectation that an answer breaks.
+    """
+    return tuple((match.start(), match[0], tuple(_values(match[0]))) for match in _NUMBER.finditer(text))
 
 
 def _values(text: str) -> Iterator[float]:

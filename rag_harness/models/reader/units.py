@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from rag_harness.models.reader.prompt import PromptSource
@@ -44,13 +45,25 @@ class Unit:
 def split_sources(sources: tuple[PromptSource, ...], languages: Mapping[int, str] = _ALL_ENGLISH) -> list[Unit]:
     """Return the units of all sources in order, an equal share of MAX_UNITS from each; ``languages`` is by number."""
     share = MAX_UNITS // max(1, len(sources)) + 1
-    return [unit for source in sources for unit in islice(_units(source, languages.get(source.number, ENGLISH)), share)]
+    return [unit for source in sources for unit in _units(source, languages.get(source.number, ENGLISH), share)]
 
 
-def _units(source: PromptSource, language: str) -> Iterator[Unit]:
+def _units(source: PromptSource, language: str, most: int) -> Iterator[Unit]:
+    # More are read than are asked for, up to the next power of two: so it hangs less on how many sources there are.
+    for text, frame in _framed(source.text, language, 1 << most.bit_length())[:most]:
+        yield Unit(source.number, text, (source.label, *frame), language)
+
+
+@lru_cache(maxsize=1024)
+def _framed(text: str, language: str, most: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the first ``most`` units of a text, and headings and lead-in of each. Many prompts have the same chunk."""
+    return tuple(islice(_read(text, language), most))
+
+
+def _read(source: str, language: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     headings: list[tuple[int, str]] = []
     lead, led = "", ""
-    for kind, lines in _blocks(_FRONT_MATTER.sub("", source.text)):
+    for kind, lines in _blocks(_FRONT_MATTER.sub("", source)):
         if kind == "heading":
             headings, lead, led = _nest(headings, lines[0]), "", ""
             continue
@@ -66,7 +79,7 @@ def _units(source: PromptSource, language: str) -> Iterator[Unit]:
             # As a quote, "I don't know" would make the answer decline. A question and the text after it are not quoted.
             if says_unknown(f"{lead} {text}" if lead.endswith(":") else text):
                 continue
-            yield Unit(source.number, text, (source.label, *(title for _, title in headings), lead), language)
+            yield text, (*(title for _, title in headings), lead)
 
 
 def _nest(headings: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:

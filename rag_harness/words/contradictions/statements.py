@@ -74,11 +74,18 @@ class Statement:
         return frozenset(filter(None, self.words[:end]))
 
 
-@lru_cache(maxsize=256)
-def statements(text: str, number: int, most: int) -> tuple[Statement, ...]:
+def statements(text: str, number: int, most: int) -> list[Statement]:
     """Return the first ``most`` statements of text ``number``. Questions, examples and code are no statements."""
+    # More are read than are asked for, up to the next power of two: so it hangs less on how many texts there are.
+    found = _read(text, 1 << most.bit_length())[:most]
+    return [replace(one, text=number) for one in found] if number else list(found)
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str, most: int) -> tuple[Statement, ...]:
+    """Return the first ``most`` statements of a text. A chunk is read once, at whichever rank and beside how many."""
     plain = without_markup(text)
-    return tuple(islice(_all(plain, number), most))
+    return tuple(islice(_all(plain, 0), most))
 
 
 def _all(text: str, number: int) -> Iterator[Statement]:
