@@ -29,7 +29,12 @@ class Room(NamedTuple):
 ROOMS = {
     "gates": Room(
         ("rag_harness/gates/",),
-        ("tests/unit/test_gates*.py", "tests/unit/test_early_stop.py", "tests/unit/test_stop_plan.py"),
+        (
+            "tests/unit/test_gates*.py",
+            "tests/unit/test_promises.py",
+            "tests/unit/test_early_stop.py",
+            "tests/unit/test_stop_plan.py",
+        ),
         60,
         9,
     ),
