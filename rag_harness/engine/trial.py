@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from time import perf_counter
@@ -27,6 +28,7 @@ from rag_harness.models.retrying import RetriesNoted, trial_retries
 from rag_harness.pipelines.calling import called, with_page_names, without_reasoning
 from rag_harness.pipelines.context_limit import most_contexts, refuse_many
 from rag_harness.pipelines.returned import output_of
+from rag_harness.pipelines.sent_messages import keeping_sent
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Pipeline
 from rag_harness.registry.own_parts import stated_fingerprint
@@ -100,7 +102,8 @@ async def run_trial(
     failure: Failure | None = None
     raised: Exception | None = None
     try:
-        output = without_reasoning(await _in_time(_answer(pipeline, trial.case.query), settings.deadline))
+        with keeping_sent(_without_errors(keep_prompt)):
+            output = without_reasoning(await _in_time(_answer(pipeline, trial.case.query), settings.deadline))
         refuse_long(output.answer.text, settings.max_answer, type(pipeline).__name__)
         refuse_many(output, most_contexts(settings), type(pipeline).__name__)
         output = output if find_page is None else with_page_names(output, find_page)
@@ -117,6 +120,16 @@ async def run_trial(
     log.debug("%s", DebugLine(row))
     critical = bool(unkept) or (failure is not None and failure.critical)
     return TrialOutcome(row, critical, error=raised or next(iter(unkept), None))
+
+
+def _without_errors(keep_prompt: KeepPrompt) -> Callable[[Sequence[Message]], None]:
+    """Return ``keep_prompt`` as it is called before an answer is there. The row tries again, and says what is wrong."""
+
+    def keep(messages: Sequence[Message]) -> None:
+        with suppress(CriticalError):
+            keep_prompt(messages)
+
+    return keep
 
 
 @cache

@@ -9,6 +9,8 @@ from time import sleep
 
 APPENDING: int = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 """Flags of ``os.open`` for lines that are put at the end. Without the last, Windows writes ``\\r\\n`` for ``\\n``."""
+CREATING: int = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+"""Flags of ``os.open`` for a file that is not there yet."""
 _ATTEMPTS = 6
 _FIRST_WAIT = 0.01
 """Seconds; each wait is twice the one before, 0.31 s in all."""

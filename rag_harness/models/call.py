@@ -9,6 +9,8 @@ from typing import Any
 from rag_harness.models.call_rates import Turn
 from rag_harness.types import Usage
 
+IS_OVER = "rag_is_over"
+"""The key of a response's extensions that says whether all of it has come and was read."""
 CALL = "rag_call"
 """Key of the ``Call`` in the extensions of a response."""
 _BYTES_A_TOKEN = 3

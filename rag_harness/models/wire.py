@@ -16,6 +16,7 @@ import aiohttp
 import httpx2
 from yarl import URL
 
+from rag_harness.models.call import IS_OVER
 from rag_harness.models.proxies import proxy_of
 from rag_harness.models.unpacked import MOST_REPLY_BYTES, PACKINGS, Unpacked
 
@@ -65,7 +66,11 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             response.status,
             headers=[each for each in response.raw_headers if each[0].lower() not in (_PACKED if packing else ())],
             stream=_Body(response, request, unpacked),
-            extensions={"http_version": b"HTTP/1.1", "reason_phrase": (response.reason or "").encode()},
+            extensions={
+                "http_version": b"HTTP/1.1",
+                "reason_phrase": (response.reason or "").encode(),
+                IS_OVER: response.content.at_eof,
+            },
         )
 
     @cached_property

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_harness.errors import ModelCallError, ModelOutputError
+from rag_harness.pipelines.sent_messages import kept_meanwhile
 from rag_harness.pipelines.watched import watched_call
 from rag_harness.types import Answer, Call, Completion, Decision, Hit, Message, PipelineOutput, Stage, Usage
 from rag_harness.work.local_work import on_local_thread
@@ -116,7 +117,7 @@ class Trace:
     ) -> Completion:
         """Ask a model as a part of ``stage``. The call is noted with its messages."""
         watched = watched_call(stage, role, self.context, response_format is not None)
-        with self._asking(stage) as calls, watched:
+        with self._asking(stage) as calls, watched, kept_meanwhile(messages):
             try:
                 said = await chat.complete(messages, response_format)
             except ModelOutputError as error:

@@ -62,14 +62,15 @@ class Deadline:
         Raises:
             DeadlineError: the time is over. Its cause is the cancellation, whose traceback shows where the work was.
         """
-        token = _innermost.set(self)
+        woken, token = asyncio.Event(), _innermost.set(self)
         try:
-            task = asyncio.ensure_future(work)
+            task = asyncio.ensure_future(_waking(work, woken))
         finally:
             _innermost.reset(token)
+        task.add_done_callback(lambda _: woken.set())  # also where it was cancelled before it began
         try:
             while not task.done() and self.left > 0:
-                await asyncio.wait({task}, timeout=max(self.left, _SHORTEST_LOOK))
+                await _wait(woken, max(self.left, _SHORTEST_LOOK))
         except asyncio.CancelledError:
             await _cancel(task)
             raise
@@ -112,6 +113,23 @@ def paused() -> Iterator[None]:
     finally:
         for each in stopped:
             each.resume()
+
+
+async def _waking(work: Coroutine[Any, Any, _T], woken: asyncio.Event) -> _T:
+    """Run ``work`` and wake who waits for it, a turn of the loop sooner than ``asyncio.wait``: an answer is waiting."""
+    try:
+        return await work
+    finally:
+        woken.set()
+
+
+async def _wait(woken: asyncio.Event, seconds: float) -> None:
+    timer = asyncio.get_running_loop().call_later(seconds, woken.set)
+    try:
+        await woken.wait()
+    finally:
+        timer.cancel()
+        woken.clear()
 
 
 async def _cancel(task: asyncio.Task[Any]) -> None:

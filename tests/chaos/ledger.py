@@ -16,6 +16,8 @@ class Account:
         twice: calls of a model for what lay on the disk already.
         again: calls for what was in flight when it happened: nobody can know whether they were answered.
         unkept: answers that had left the server whole, and were on no disk yet; they are part of ``again``.
+        late: those of them that had left it more than 5 ms before.
+        read: those of these that the process had read. The machine had not let it read the others.
     """
 
     attempts: int = 0
@@ -24,11 +26,22 @@ class Account:
     twice: int = 0
     again: int = 0
     unkept: int = 0
+    late: int = 0
+    read: int = 0
 
-    def note(self, lost: int = 0, twice: int = 0, again: int = 0, failed: bool = False, unkept: int = 0) -> None:
+    def note(
+        self,
+        lost: int = 0,
+        twice: int = 0,
+        again: int = 0,
+        failed: bool = False,
+        unkept: int = 0,
+        late: int = 0,
+        read: int = 0,
+    ) -> None:
         """Add one attempt."""
         self.attempts += 1
-        self.unkept += unkept
+        self.unkept, self.late, self.read = self.unkept + unkept, self.late + late, self.read + read
         self.failures += bool(failed or lost or twice)
         self.lost, self.twice, self.again = self.lost + lost, self.twice + twice, self.again + again
 
@@ -41,14 +54,21 @@ def account(what: str) -> Account:
     return ACCOUNTS.setdefault(what, Account())
 
 
+_COLUMNS = {
+    "attempts": "attempts",
+    "failures": "failures",
+    "lost": "lost",
+    "paid twice": "twice",
+    "asked again": "again",
+    "of these answered": "unkept",
+    "over 5 ms before": "late",
+    "and read": "read",
+}
+
+
 def table() -> list[str]:
     """Return the lines of the table; Markdown, for docs/results/faults.md."""
-    lines = [
-        "| trouble | attempts | failures | lost | paid twice | asked again, in flight | of these answered |",
-        "|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    for what, of in sorted(ACCOUNTS.items()):
-        lines.append(f"| {what} | {of.attempts} | {of.failures} | {of.lost} | {of.twice} | {of.again} | {of.unkept} |")
-    names = ("attempts", "failures", "lost", "twice", "again", "unkept")
-    sums = [sum(getattr(of, name) for of in ACCOUNTS.values()) for name in names]
-    return [*lines, "| all | " + " | ".join(map(str, sums)) + " |"]
+    rows = {what: [getattr(of, name) for name in _COLUMNS.values()] for what, of in sorted(ACCOUNTS.items())}
+    rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
+    head = [f"| trouble | {' | '.join(_COLUMNS)} |", f"|---|{'--:|' * len(_COLUMNS)}"]
+    return [*head, *(f"| {what} | {' | '.join(map(str, row))} |" for what, row in rows.items())]

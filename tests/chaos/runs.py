@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from rag_harness.errors import DataError
+from rag_harness.models.recording.cassette_file import read_interaction
 from tests.chaos.processes import LONGEST, started
 
 _TEST = """
@@ -28,6 +30,31 @@ embed_model = "mock/hashed-words"
 embed_base_url = ""
 rerank_model = "mock/word-overlap"
 """
+_READS = '''
+"""Notes which answers this process has read off its connections: those that it lost without reading are the machine's.
+"""
+import os, re
+from aiohttp.client_proto import ResponseHandler
+
+below, file = ResponseHandler.data_received, os.open("reads.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+def data_received(self, data):
+    for found in re.findall(rb"about (question \\d+)", data):
+        os.write(file, found + b"\\n")
+    below(self, data)
+
+
+ResponseHandler.data_received = data_received
+'''
+
+
+def _is_whole(file: Path) -> bool:
+    try:
+        read_interaction(file)
+    except DataError:
+        return False
+    return True
 
 
 class Suite:
@@ -42,6 +69,7 @@ class Suite:
         (folder / "pytest.ini").write_text(_INI)
         (folder / "pyproject.toml").write_text(_PROFILE.format(url=url))
         (folder / "test_e1.py").write_text(_TEST)
+        (folder / "reads.py").write_text(_READS)
         self.said = folder / "said.txt"
 
     @contextmanager
@@ -65,10 +93,16 @@ class Suite:
         lines = [line for file in files for line in file.read_bytes().splitlines(keepends=True)]
         return {str(json.loads(line)["query"]) for line in lines if line.endswith(b"\n") and line.startswith(b"{")}
 
+    def read(self) -> set[str]:
+        """Return the questions whose answers a run has read that noted them: ``-p reads``."""
+        file = self.folder / "reads.txt"
+        return set(file.read_text().splitlines()) if file.exists() else set()
+
     def recorded(self) -> set[str]:
-        """Return the questions whose answers are recorded."""
-        files = self.folder.glob("cassettes/**/*.yaml")
-        return {found for each in files for found in re.findall(r"Question: (question \d+)", each.read_text())}
+        """Return the questions whose answers are recorded, or begun to be and whole: the next run finds both."""
+        files = [*self.folder.glob("cassettes/**/*.yaml"), *self.folder.glob("cassettes/**/.*.yaml.begun")]
+        texts = [each.read_text() for each in files if each.suffix == ".yaml" or _is_whole(each)]
+        return {found for text in texts for found in re.findall(r"Question: (question \d+)", text)}
 
     def rows(self, output: str = "output") -> list[str]:
         """Return the query ids of the result file."""

@@ -27,6 +27,8 @@ pytestmark = [
     pytest.mark.usefixtures("long_version"),
 ]
 QUERIES, AT_ONCE = 40, 4
+IN_FLIGHT = 0.005
+"""Seconds after its last byte was sent in which an answer still counts as in flight."""
 SHARES = {"live": 0.2, "record": 0.15, "live -n 4": 0.05}
 
 
@@ -61,11 +63,12 @@ def _leave(run: Popen[bytes]) -> None:
 
 def kill_again_and_again(folder: Path, server: CountingServer, mode: str, number: int, book: Account) -> None:
     chance, suite = random.Random(number), Suite(folder, server.url, QUERIES)
-    args = [f"--rag-mode={mode.split(maxsplit=1)[0]}", f"--rag-concurrency={AT_ONCE}", *mode.split()[1:]]
+    args = ["-p", "reads", f"--rag-mode={mode.split(maxsplit=1)[0]}", f"--rag-concurrency={AT_ONCE}", *mode.split()[1:]]
     made, in_flight = 0, 0
     while made < number:
         before, calls = suite.kept(), Counter(server.calls)
         server.answered.clear()
+        (folder / "reads.txt").unlink(missing_ok=True)
         with suite.running(*args) as run:
             struck = strike(run, server, chance)
             end(run)
@@ -74,8 +77,10 @@ def kill_again_and_again(folder: Path, server: CountingServer, mode: str, number
         if struck is not None:
             made, in_flight = made + 1, in_flight + 2 * AT_ONCE
             on_disk = suite.kept() | suite.recorded()
-            unkept = {each for each, when in server.answered.items() if when < struck} - on_disk
-            book.note(len(lost), twice, unkept=len(unkept))
+            answered = {each: struck - when for each, when in server.answered.items() if when < struck}
+            unkept = answered.keys() - on_disk
+            late = {each for each in unkept if answered[each] > IN_FLIGHT}
+            book.note(len(lost), twice, unkept=len(unkept), late=len(late), read=len(late & suite.read()))
         assert (lost, twice) == (set(), 0)
         if len(suite.kept()) > QUERIES - 5 or made == number:
             _finish(suite, server, args, in_flight, book)

@@ -147,15 +147,27 @@ class AppPlayback(Playback):
         with _noting():
             super().allow(asked)
 
-    def save(self, asked: CleanedRequest, answer: Recorded) -> None:
+    def begin(self, asked: CleanedRequest, answer: Recorded) -> Callable[[], None]:
         with _noting():
-            super().save(asked, answer)
+            finish = super().begin(asked, answer)
+
+        def end() -> None:
+            with _noting_refusals(_of_trial.get() or AppCalls()):
+                finish()
+
+        return end
 
 
 @contextmanager
 def _noting() -> Iterator[None]:
     calls = _of_trial.get() or AppCalls()
     calls.call()
+    with _noting_refusals(calls):
+        yield
+
+
+@contextmanager
+def _noting_refusals(calls: AppCalls) -> Iterator[None]:
     try:
         yield
     except (RecordingMissError, RecordingWriteError) as error:

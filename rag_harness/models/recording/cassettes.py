@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
 from rag_harness.errors import DataError, RecordingWriteError
-from rag_harness.files.atomic import write_atomically
+from rag_harness.files.atomic import begin_atomically, finish_begun
 from rag_harness.models.recording.cassette_file import SCHEMA_VERSION, Recorded, read_interaction, write_interaction
 from rag_harness.models.recording.cleaned_request import STORES, CleanedRequest, read_request, request_digest
 from rag_harness.models.recording.experiment_cassette import ExperimentCassette
@@ -85,7 +86,7 @@ class Cassettes:
 
     def has(self, asked: CleanedRequest) -> bool:
         """Return whether a request is recorded, without reading the answer."""
-        return self.file(asked).is_file() or self._of_an_experiment(asked) is not None
+        return _is_there(self.file(asked)) or self._of_an_experiment(asked) is not None
 
     def load(self, asked: CleanedRequest) -> Recorded | None:
         """Return the recording of a request, or None.
@@ -94,7 +95,7 @@ class Cassettes:
             DataError: the file is cut short, damaged or of a newer release; names it.
         """
         file = self.file(asked)
-        if file.is_file():
+        if _is_there(file):
             self.used.add(file)
             return read_interaction(file)
         found = self._of_an_experiment(asked)
@@ -132,16 +133,24 @@ class Cassettes:
         Raises:
             RecordingWriteError: the disk is full or broken.
         """
+        self.begin(asked, response)()
+
+    def begin(self, asked: CleanedRequest, response: Recorded) -> Callable[[], None]:
+        """Write a recording so that no kill loses it; return what syncs it and puts it in place.
+
+        Both raise RecordingWriteError where the disk is full or broken.
+        """
         file = self.file(asked)
-        try:
-            write_atomically(file, write_interaction(asked, response))
-        except OSError as error:
-            raise RecordingWriteError(
-                f"An answer cannot be kept: {file}: {error.strerror or error}. What was recorded before is whole. Make "
-                f"room, or name another folder with --rag-cassettes; the next run calls only what is missing."
-            ) from error
-        self.used.add(file)
-        self.made.add(file)
+        with _explained(file):
+            finish = begin_atomically(file, write_interaction(asked, response))
+
+        def end() -> None:
+            with _explained(file):
+                finish()
+            self.used.add(file)
+            self.made.add(file)
+
+        return end
 
     def check_writable(self) -> None:
         """Check that the folder can be written, before any call is paid for.
@@ -178,6 +187,30 @@ class Cassettes:
             of_experiments = chain.from_iterable(each.readable() for each in self._of_experiments())
             self._read_folders[folder] = Neighbours(chain(_readable(sorted(folder.glob("*.yaml"))), of_experiments))
         return self._read_folders[folder]
+
+
+@contextmanager
+def _explained(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RecordingWriteError(
+            f"An answer cannot be kept: {file}: {error.strerror or error}. What was recorded before is whole. Make "
+            f"room, or name another folder with --rag-cassettes; the next run calls only what is missing."
+        ) from error
+
+
+def _is_there(file: Path) -> bool:
+    """Return whether a recording is there; one that a kill has kept from its place is put there."""
+    return file.is_file() or finish_begun(file, _is_whole)
+
+
+def _is_whole(file: Path) -> bool:
+    try:
+        read_interaction(file)
+    except DataError:
+        return False
+    return True
 
 
 def _readable(files: Iterable[Path]) -> Iterable[tuple[Path, Recorded]]:

@@ -66,7 +66,7 @@ class CleanedRequest:
         """The name of its folder."""
         return folder_name(self.owner)
 
-    @property
+    @cached_property
     def content(self) -> bytes:
         """The body as it is stored: JSON on several lines, so that it can be reviewed."""
         if self.raw or not self.body:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from time import perf_counter
@@ -96,13 +97,31 @@ class Playback:
         Raises:
             RecordingWriteError: the disk is full or broken.
         """
+        self.begin(asked, answer)()
+
+    def begin(self, asked: CleanedRequest, answer: Recorded) -> Callable[[], None]:
+        """Store an answer so that no kill of the process loses it; return what makes it safe from power cuts, too.
+
+        Both raise RecordingWriteError where the disk is full or broken.
+        """
         recorded_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        with self._noting_breaks():
+            finish = self.cassettes.begin(asked, replace(answer, recorded_at=recorded_at, version=self.version))
+
+        def end() -> None:
+            with self._noting_breaks():
+                finish()
+            self._say("made", self.cassettes.file(asked))
+
+        return end
+
+    @contextmanager
+    def _noting_breaks(self) -> Iterator[None]:
         try:
-            self.cassettes.save(asked, replace(answer, recorded_at=recorded_at, version=self.version))
+            yield
         except RecordingWriteError as error:
             self._broken = error
             raise
-        self._say("made", self.cassettes.file(asked))
 
     def _say(self, what: str, about: Any) -> None:
         if self.tell is not None:

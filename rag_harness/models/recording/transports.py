@@ -19,6 +19,8 @@ from rag_harness.models.recording.cassettes import Recorded
 from rag_harness.models.recording.playback import AnswerListener, Playback, headers_of
 from rag_harness.models.recording.unrecorded import recorded_call
 
+_SHORT = 2**16
+"""Most bytes of a request and its answer that the event loop writes itself: a millisecond or two."""
 Skips = Callable[[Any], bool]
 """Returns whether a request is neither recorded nor replayed."""
 
@@ -65,14 +67,21 @@ def _tee(library: ModuleType) -> Any:
                 self._save(answer)
 
         async def _keep_aside(self, answer: Recorded | None) -> None:
-            """Write in a thread, so that the event loop does not wait for the disk. Other loops than asyncio's wait."""
-            if answer is not None:
-                try:
-                    asyncio.get_running_loop()
-                except RuntimeError:
-                    return self._save(answer)
+            """Write at once, so that no kill loses it, and sync in a thread, so that the event loop does not wait.
+
+            A long answer is written in the thread, too. Other loops than asyncio's wait.
+            """
+            if answer is None:
+                return
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:
+                self._save(answer)
+                return
+            if len(answer.body) + len(self._listener.asked.content) > _SHORT:
                 await asyncio.to_thread(self._save, answer)
-            return None
+            else:
+                await asyncio.to_thread(self._playback.begin(self._listener.asked, answer))
 
         def _save(self, answer: Recorded) -> None:
             self._playback.save(self._listener.asked, answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,9 +34,9 @@ class OwnCassettes(Cassettes):
         shift = seed_shift.get()
         return self.folder / f"{asked.digest}{f'+{shift}' if shift else ''}.yaml"
 
-    def save(self, asked: CleanedRequest, response: Recorded) -> None:
+    def begin(self, asked: CleanedRequest, response: Recorded) -> Callable[[], None]:
         """Write a recording, with the version of the service."""
-        super().save(asked, replace(response, version=self._version))
+        return super().begin(asked, replace(response, version=self._version))
 
     def heard(self, what: str, _about: object) -> None:
         """Let later replays use this version, after one of its answers was recorded or used."""

@@ -376,3 +376,24 @@ def test_who_imports_vcrpy_waits_for_other_large_imports(tmp_path: Path) -> None
         assert saving.is_alive()
     saving.join(20)
     assert files(tmp_path)
+
+
+def test_an_answer_is_safe_from_kills_before_it_is_in_its_place(tmp_path: Path) -> None:
+    killed = Cassettes(tmp_path)
+    killed.begin(ask(killed), answer())
+    assert list(tmp_path.rglob("*.yaml")) == []
+    assert Cassettes(tmp_path).has(ask(killed))
+    found = Cassettes(tmp_path).load(ask(killed))
+    assert found is not None
+    assert found.body == answer().body
+
+
+def test_half_an_answer_counts_as_none(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    cassettes.begin(ask(cassettes), answer())
+    (begun,) = files(tmp_path)
+    begun.write_bytes(begun.read_bytes()[:-9])
+    assert cassettes.load(ask(cassettes)) is None
+    cassettes.save(ask(cassettes), answer())
+    assert cassettes.load(ask(cassettes)) is not None
+    assert [file.suffix for file in files(tmp_path)] == [".yaml"]

@@ -245,6 +245,22 @@ def test_plain_vcrpy_replays_a_file(tmp_path: Path, library: Any, path: str) -> 
         assert stream_of(library, server)[0] == streamed
 
 
+def test_an_answer_is_written_before_a_thread_is_waited_for(
+    tmp_path: Path, library: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All threads may be busy, and a kill may come meanwhile."""
+
+    async def killed_while_waiting(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with answering("a") as server:
+        monkeypatch.setattr(asyncio, "to_thread", killed_while_waiting)
+        with mode(tmp_path, "record"), pytest.raises(KeyboardInterrupt):
+            asyncio.run(stream_of_async(library, server))
+        with mode(tmp_path, "replay"):
+            assert stream_of(library, server)[0].endswith("data: [DONE]\n\n")
+
+
 def test_skipped_requests_go_their_way(tmp_path: Path) -> None:
     import httpx2
 
