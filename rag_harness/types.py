@@ -356,8 +356,9 @@ class Hit:
     scores: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.source not in self.scores:
-            object.__setattr__(self, "scores", {self.source: self.score, **self.scores})
+        # A dict of its own, so that rows may share it.
+        own = dict(self.scores) if self.source in self.scores else {self.source: self.score, **self.scores}
+        object.__setattr__(self, "scores", own)
 
     @property
     def rerank_score(self) -> float | None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import add
 from typing import Any
 
@@ -241,26 +241,44 @@ def _call(call: Call, keep_prompt: KeepPrompt) -> RowCall:
 
 def _retrieved(hit: Hit) -> RetrievedChunk:
     chunk, page = hit.chunk, hit.chunk.metadata
-    first, last = chunk.pages or (None, None)
-    where = HitMetadata(
-        filename=chunk.doc_id,
-        section=" > ".join(chunk.section),
-        version=_said(page.get("version")),
-        page=first,
-        last_page=last,
-        date=_said(page.get("effective_date", page.get("date"))),
-        markup=_said(page.get("markup")),
-        module=_said(page.get("module")),
-        chapter=_said(page.get("chapter")),
-        url=_said(page.get("url")),
-    )
+    date = page.get("effective_date", page.get("date"))
+    named = (page.get("version"), date, *(page.get(name) for name in ("markup", "module", "chapter", "url")))
     return RetrievedChunk(
         chunk_id=chunk.chunk_id,
         text=chunk.text,
         score=hit.score,
         rerank_score=hit.rerank_score,
-        scores=dict(hit.scores),
-        metadata=where,
+        scores=_scores(hit),
+        metadata=_where(chunk.doc_id, " > ".join(chunk.section), *(chunk.pages or (None, None)), *map(_said, named)),
+    )
+
+
+def _scores(hit: Hit) -> dict[str, float]:
+    """Return the scores of a hit, which are its own dict: its rows share it."""
+    return hit.scores if isinstance(hit.scores, dict) else dict(hit.scores)
+
+
+@lru_cache(maxsize=256)
+def _where(
+    filename: str,
+    section: str,
+    page: int | None,
+    last_page: int | None,
+    *named: str | None,
+) -> HitMetadata:
+    """Return where chunks of one place come from. They share it: an answer may have a thousand of them."""
+    version, date, markup, module, chapter, url = named
+    return HitMetadata(
+        filename=filename,
+        section=section,
+        version=version,
+        page=page,
+        last_page=last_page,
+        date=date,
+        markup=markup,
+        module=module,
+        chapter=chapter,
+        url=url,
     )
 
 
@@ -270,6 +288,6 @@ def _said(value: Any) -> str | None:
 
 def _candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(chunk_id=hit.chunk.chunk_id, score=hit.score, rerank_score=hit.rerank_score, scores=dict(hit.scores))
+        Candidate(chunk_id=hit.chunk.chunk_id, score=hit.score, rerank_score=hit.rerank_score, scores=_scores(hit))
         for hit in hits
     )

@@ -1,4 +1,4 @@
-"""Messages that were sent are kept while the model thinks: when its answer comes, only the row is left to be written."""
+"""Messages that were sent are kept while the model thinks, so that nothing but the row is left to write afterwards."""
 
 from __future__ import annotations
 

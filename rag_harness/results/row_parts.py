@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from rag_harness.results.storable import Metadata, StorableText, storable
+from rag_harness.results.storable import AsItIs, Metadata, StorableText, has_finite_floats, storable
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Scores = Annotated[dict[str, Finite], AsItIs(has_finite_floats)]
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -73,9 +74,7 @@ class RetrievedChunk:
     text: StorableText = Field(description="as the model read it")
     score: Finite = Field(description="first stage's score; cosine for dense retrieval")
     rerank_score: Finite | None = Field(default=None, description="null where the experiment has no reranker")
-    scores: dict[str, Finite] = Field(
-        default_factory=dict, description="score of each signal by its name: dense, bm25, rerank, …"
-    )
+    scores: Scores = Field(default_factory=dict, description="score of each signal by its name: dense, bm25, rerank, …")
     metadata: HitMetadata = Field(description="where the chunk comes from")
 
 
@@ -86,7 +85,7 @@ class Candidate:
     chunk_id: StorableText = Field(description="as in retrieved_chunks")
     score: Finite = Field(description="first stage's score")
     rerank_score: Finite | None = Field(default=None, description="null where the experiment has no reranker")
-    scores: dict[str, Finite] = Field(default_factory=dict, description="score of each signal by its name")
+    scores: Scores = Field(default_factory=dict, description="score of each signal by its name")
 
 
 class TokenUsage(FrozenModel):

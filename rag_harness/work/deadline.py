@@ -67,7 +67,7 @@ class Deadline:
             task = asyncio.ensure_future(_waking(work, woken))
         finally:
             _innermost.reset(token)
-        task.add_done_callback(lambda _: woken.set())  # also where it was cancelled before it began
+        task.add_done_callback(lambda _: (work.close(), woken.set()))  # where it was cancelled before it began, too
         try:
             while not task.done() and self.left > 0:
                 await _wait(woken, max(self.left, _SHORTEST_LOOK))

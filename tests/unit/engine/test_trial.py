@@ -26,6 +26,7 @@ from rag_harness.types import (
     Call,
     Case,
     Chunk,
+    Completion,
     Decision,
     Hit,
     Message,
@@ -166,6 +167,55 @@ def test_flat_columns_are_read_off_the_stages_and_prompts_are_kept_by_name() -> 
     assert (found.stages[0].detail, found.stages[1].calls[0].prompt) == ({"k": 5}, "d1")
     assert kept[0] == asked
     assert (found.decisions[0].outcome, found.decisions[0].threshold, found.confidence) == ("yes", 0.5, 0.8)
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_messages_are_kept_while_the_model_thinks(breaks: bool) -> None:
+    """When the answer comes, only its row is left to write. A disk that is full is the row's to tell."""
+    events: list[str] = []
+
+    def keep(_: Any) -> str:
+        events.append("kept")
+        if breaks:
+            raise CriticalError("no room")
+        return "d1"
+
+    class Thinking:
+        async def complete(self, *_: object) -> Completion:
+            await asyncio.sleep(0)
+            events.append("answered")
+            return Completion("30 days", "m", Usage(), 1.0)
+
+    class Asking:
+        async def answer(self, query: Query) -> PipelineOutput:
+            trace = Trace()
+            said = await trace.complete(Thinking(), [Message("user", query.text)])
+            return trace.output(Answer(said.text))
+
+    found = asyncio.run(run_trial(TRIAL, Asking(), SETTINGS, "aaaa", keep))
+    assert events[:2] == ["kept", "answered"]
+    assert row_of(found).ok
+    assert found.critical == breaks
+
+
+def test_messages_of_a_replayed_call_are_kept_with_its_row() -> None:
+    kept: list[Any] = []
+
+    class Replaying:
+        async def complete(self, *_: object) -> Completion:
+            return Completion("30 days", "m", Usage(), 1.0)
+
+    class Asking:
+        async def answer(self, query: Query) -> PipelineOutput:
+            trace = Trace()
+            await trace.complete(Replaying(), [Message("user", query.text)])
+            await asyncio.sleep(0)
+            assert kept == []
+            return trace.output(Answer("30 days"))
+
+    found = asyncio.run(run_trial(TRIAL, Asking(), SETTINGS, "aaaa", lambda asked: str(kept.append(asked))))
+    assert row_of(found).ok
+    assert len(kept) == 1
 
 
 @pytest.mark.parametrize("kind", [Sync, Async])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rag_harness.results.row import ExperimentResult, parse_row, rows_among, rows_in
+from rag_harness.results.row_parts import Candidate
 from rag_harness.results.row_schema import row_schema
 from tests.unit.rows import failed_row, make_chunk, make_row
 
@@ -58,6 +59,16 @@ def test_a_lone_surrogate_becomes_a_replacement_character(given_: str, kept: str
 def test_metadata_that_json_has_no_word_for_is_stored_as_text() -> None:
     row = make_row(metadata={"path": Path("a"), "nan": math.nan, 3: (1, True)})
     assert row.metadata == {"path": "a", "nan": None, "3": [1, True]}
+
+
+def test_scores_are_shared_where_they_are_right_and_refused_where_not() -> None:
+    scores = {"dense": 0.5}
+    assert Candidate(chunk_id="c", score=0.5, scores=scores).scores is scores
+    assert Candidate(chunk_id="c", score=0.5, scores={"dense": 1}).scores == {"dense": 1.0}
+    wrong: list[Any] = [{"dense": math.nan}, {"dense": "much"}, {1: 0.5}, {"\ud800": 0.5}]
+    for each in wrong:
+        with pytest.raises(ValidationError):
+            Candidate(chunk_id="c", score=0.5, scores=each)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])

@@ -139,3 +139,40 @@ def test_cancelled_from_outside_cancels_the_work() -> None:
 def test_outside_of_a_deadline_a_pause_is_nothing() -> None:
     with paused():
         pass
+
+
+def test_a_result_waits_for_one_turn_of_the_loop() -> None:
+    """Each turn of a busy loop stands between an answer and the disk."""
+
+    async def work() -> int:
+        turns, ended_at = 0, 0
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            asyncio.get_running_loop().call_soon(turn)
+
+        async def ending() -> None:
+            nonlocal ended_at
+            await asyncio.sleep(0)
+            ended_at = turns
+
+        turn()
+        await Deadline(10).bound(ending())
+        return turns - ended_at
+
+    assert asyncio.run(asyncio.wait_for(work(), 20)) == 1
+
+
+def test_work_that_is_cancelled_before_it_begins_is_not_waited_for() -> None:
+    async def work() -> float:
+        bounding = asyncio.ensure_future(clocked(10).bound(sleeping(1)))
+        asyncio.get_running_loop().call_soon(
+            lambda: [task.cancel() for task in asyncio.all_tasks() - {bounding, running}]
+        )
+        running = asyncio.current_task()
+        with pytest.raises(asyncio.CancelledError):
+            await bounding
+        return asyncio.get_running_loop().time()
+
+    assert run(work()) < 1

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.models.chat import openai as openai_chat
 from rag_harness.models.chat.openai import OpenAIChat, SentParameters
 from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.parts import RunParts
@@ -91,6 +92,18 @@ def test_streams_text_usage_and_times() -> None:
     assert sent["messages"] == [{"role": "user", "content": "How much?"}]
     assert sent["response_format"] == SCHEMA
     assert sent["stream_options"] == {"include_usage": True}
+
+
+def test_an_answer_that_has_come_whole_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that waits for the end of a stream is three turns of the loop, in which a kill loses the answer."""
+
+    async def waited(*_: object) -> None:
+        raise AssertionError("the end has come")
+
+    monkeypatch.setattr(openai_chat, "_LONGEST_END", None)
+    monkeypatch.setattr(asyncio, "wait_for", waited)
+    with serving(stream()) as server:
+        assert ask(server, Waits()).text == "It costs €29."
 
 
 def test_retry_after_is_honoured() -> None:
