@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from itertools import chain, repeat
 
 from tests.hostile import ACTS
@@ -44,3 +46,19 @@ LONG_ANSWERS = {
     "claims": " ".join(f"Item {number} costs {number} euros [{number % 5 + 1}]." for number in range(5_000)),
     "texts that act": "".join(chain.from_iterable(repeat(ACTS, 100)))[:LONGEST],
 }
+WORST = ("full stops and blanks", "accents", "marks side by side", "words", "money", "fences")
+"""Of those: the ones that took the longest."""
+_SHORT, _LINEAR, _MOST = 0.1, 8.0, 2.0
+
+
+def check_growth(work: Callable[[str], object], text: str) -> None:
+    """Check that the time of the processor grows as the text does: at most twice as fast, and two seconds in all."""
+    quarter, whole = _spent(work, text[: len(text) // 4]), _spent(work, text)
+    assert whole < _SHORT or whole < _LINEAR * quarter, (quarter, whole)
+    assert whole < _MOST * len(text) / LONGEST, (quarter, whole)
+
+
+def _spent(work: Callable[[str], object], text: str) -> float:
+    began = time.thread_time()
+    work(text)
+    return time.thread_time() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -277,7 +278,16 @@ class Judging:
     def _here(
         self, material: Material, measures: Sequence[JudgedMeasure], turn: int
     ) -> Coroutine[Any, Any, Mapping[str, Score]]:
-        return judged(material, measures, self._anew(turn) if turn and self._anew else self._judge.get())
+        judge = self._anew(turn) if turn and self._anew else self._judge.get()
+        if inline.get() or not is_long(material.answer) or not _computes(judge):
+            return judged(material, measures, judge)
+        # Its rules would keep this loop, and with it the deadline, waiting.
+        return in_a_thread(lambda: asyncio.run(judged(material, measures, judge)))
+
+
+def _computes(judge: Judge) -> bool:
+    """Return whether a judge says that it computes alone: it asks no model, and says the same of the same answer."""
+    return getattr(judge, "asks_model", None) is False and getattr(judge, "deterministic", None) is True
 
 
 def _made_by(measure: JudgedMeasure) -> list[str]:

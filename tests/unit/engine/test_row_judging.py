@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -194,3 +195,31 @@ def test_a_row_without_a_conversation_is_judged_as_ever() -> None:
     said = Said()
     judge(said, "faithfulness")
     assert type(said.materials[0]) is Material
+
+
+class Computing(Said):
+    """A judge that computes for as long as it is let, as the rules of the embedded one do."""
+
+    deterministic = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.until = threading.Event()
+
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> MockOpinion:
+        self.until.wait(5)
+        return super().opinion(material, asks)
+
+
+def test_a_judge_that_computes_over_a_long_answer_does_not_outlast_the_deadline() -> None:
+    said = Computing()
+    judged = judge(said, "faithfulness", seconds=0.1, row=make_row(llm_answer="word " * 5_000))
+    said.until.set()
+    assert judged.scores["faithfulness"].reason.startswith("deadline: not judged within 0.1 s")
+
+
+def test_a_long_answer_is_judged_as_a_short_one_by_a_judge_that_computes() -> None:
+    said = Computing()
+    said.until.set()
+    found = [judge(said, "faithfulness", row=make_row(llm_answer="word " * number)) for number in (10, 5_000)]
+    assert found[0].scores["faithfulness"].value == found[1].scores["faithfulness"].value is not None

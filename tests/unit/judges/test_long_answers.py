@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pytest
 
@@ -14,23 +14,35 @@ from rag_harness.judges.placed_claims import placed_claims
 from rag_harness.measures.judged import Claim, Material
 from rag_harness.protocols import TextEmbedder
 from rag_harness.words.language import not_judged
-from tests.long_answers import LONG_ANSWERS
+from tests.long_answers import LONG_ANSWERS, WORST, check_growth
 
-DEADLINE = 10.0
 CONTEXTS = tuple(f"The lamp can be returned within 45 days, says page {number}." for number in range(5))
 
 
+def _placed(text: str) -> None:
+    plain = unmarked_answer(text, len(CONTEXTS))
+    placed_claims(plain, [Claim(plain.text[start:end], start, end) for start, end in split_text(plain.text).sentences])
+
+
+PARTS: dict[str, Callable[[str], object]] = {
+    "readable text": lambda text: readable_material(Material("How long?", text, CONTEXTS, "45 days")),
+    "language": lambda text: not_judged("How long?", text, "\n".join(CONTEXTS)),
+    "what is missed": lambda text: JudgementReading(_no_model).missed(split_text(text), CONTEXTS, "How long?"),
+    "places of claims": _placed,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", WORST)
+def test_reading_an_answer_takes_time_as_it_is_long(part: str, name: str) -> None:
+    check_growth(PARTS[part], LONG_ANSWERS[name][:50_000])
+
+
 @pytest.mark.long
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("name", LONG_ANSWERS)
-def test_no_answer_is_read_for_longer_than_the_deadline(name: str) -> None:
-    material = Material("How long?", LONG_ANSWERS[name], CONTEXTS, "45 days")
-    began = time.monotonic()
-    plain = unmarked_answer(readable_material(material).answer, len(CONTEXTS))
-    not_judged(material.question, plain.text, "\n".join(CONTEXTS))
-    split = split_text(plain.text)
-    JudgementReading(_no_model).missed(split, CONTEXTS, material.question)
-    placed_claims(plain, [Claim(plain.text[start:end], start, end) for start, end in split.sentences])
-    assert time.monotonic() - began < DEADLINE
+def test_reading_the_longest_answer_takes_time_as_it_is_long(part: str, name: str) -> None:
+    check_growth(PARTS[part], LONG_ANSWERS[name])
 
 
 def _no_model() -> TextEmbedder:
