@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -67,7 +68,7 @@ class Deadline:
             task = asyncio.ensure_future(_waking(work, woken))
         finally:
             _innermost.reset(token)
-        task.add_done_callback(lambda _: (work.close(), woken.set()))  # where it was cancelled before it began, too
+        task.add_done_callback(partial(_close, work, woken))
         try:
             while not task.done() and self.left > 0:
                 await _wait(woken, max(self.left, _SHORTEST_LOOK))
@@ -121,6 +122,12 @@ async def _waking(work: Coroutine[Any, Any, _T], woken: asyncio.Event) -> _T:
         return await work
     finally:
         woken.set()
+
+
+def _close(work: Coroutine[Any, Any, Any], woken: asyncio.Event, _task: asyncio.Task[Any]) -> None:
+    """End work whose task was cancelled before it began: nobody has awaited it."""
+    work.close()
+    woken.set()
 
 
 async def _wait(woken: asyncio.Event, seconds: float) -> None:

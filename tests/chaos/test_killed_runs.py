@@ -29,7 +29,7 @@ pytestmark = [
 QUERIES, AT_ONCE = 40, 4
 IN_FLIGHT = 0.005
 """Seconds after its last byte was sent in which an answer still counts as in flight."""
-SHARES = {"live": 0.2, "record": 0.15, "live -n 4": 0.05}
+SHARES = {"live": 0.2, "record": 0.15, "live -n 4": 0.05, "record -n 2": 0.05}
 
 
 def strike(run: Popen[bytes], server: CountingServer, chance: random.Random) -> float | None:

@@ -204,16 +204,18 @@ class Computing(Said):
 
     def __init__(self) -> None:
         super().__init__()
-        self.until = threading.Event()
+        self.until, self.has_ended = threading.Event(), False
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> MockOpinion:
         self.until.wait(5)
+        self.has_ended = True
         return super().opinion(material, asks)
 
 
 def test_a_judge_that_computes_over_a_long_answer_does_not_outlast_the_deadline() -> None:
     said = Computing()
     judged = judge(said, "faithfulness", seconds=0.1, row=make_row(llm_answer="word " * 5_000))
+    assert not said.has_ended
     said.until.set()
     assert judged.scores["faithfulness"].reason.startswith("deadline: not judged within 0.1 s")
 
