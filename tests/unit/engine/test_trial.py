@@ -181,6 +181,8 @@ def test_messages_are_kept_while_the_model_thinks(breaks: bool) -> None:
         return "d1"
 
     class Thinking:
+        model = "m"
+
         async def complete(self, *_: object) -> Completion:
             await asyncio.sleep(0)
             events.append("answered")
@@ -201,7 +203,13 @@ def test_messages_are_kept_while_the_model_thinks(breaks: bool) -> None:
 def test_messages_of_a_replayed_call_are_kept_with_its_row() -> None:
     kept: list[Any] = []
 
+    def keep(messages: Any) -> str:
+        kept.append(messages)
+        return "d1"
+
     class Replaying:
+        model = "m"
+
         async def complete(self, *_: object) -> Completion:
             return Completion("30 days", "m", Usage(), 1.0)
 
@@ -213,7 +221,7 @@ def test_messages_of_a_replayed_call_are_kept_with_its_row() -> None:
             assert kept == []
             return trace.output(Answer("30 days"))
 
-    found = asyncio.run(run_trial(TRIAL, Asking(), SETTINGS, "aaaa", lambda asked: str(kept.append(asked))))
+    found = asyncio.run(run_trial(TRIAL, Asking(), SETTINGS, "aaaa", keep))
     assert row_of(found).ok
     assert len(kept) == 1
 
