@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.ledger import ACCOUNTS, table
+from tests.chaos.ledger import ACCOUNTS, LINES, table
 from tests.plugin.counting_server import CountingServer, counting_server
 
 KILLS = 1000
@@ -33,6 +33,6 @@ def server() -> Iterator[CountingServer]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if ACCOUNTS:
+    if ACCOUNTS or LINES:
         terminalreporter.section("chaos")
-        terminalreporter.line("\n".join(table()))
+        terminalreporter.line("\n".join([*(table() if ACCOUNTS else ()), *LINES]))

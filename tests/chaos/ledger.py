@@ -47,6 +47,8 @@ class Account:
 
 
 ACCOUNTS: dict[str, Account] = {}
+LINES: list[str] = []
+"""What else was measured."""
 
 
 def account(what: str) -> Account:
