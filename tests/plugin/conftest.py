@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -49,6 +51,7 @@ import pytest
 def test_answers(rag_result):
     assert rag_result.ok, rag_result.why
 """
+INI = "[pytest]\naddopts = -p no:cacheprovider\nrag_kb_dir = kb\nrag_profile = mock\n"
 ADDOPTS = "-p no:hypothesispytest -p no:syrupy"
 
 
@@ -76,7 +79,7 @@ def study(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 @pytest.fixture
 def study_cache(study: Path, tmp_path: Path) -> Path:
     """A copy of what the replay of the study has kept: judgements, causes, parsed code. A run may write to its own."""
-    return shutil.copytree(study / "none", tmp_path / "cache")
+    return copy_data(study / "none", tmp_path / "cache")
 
 
 @pytest.fixture
@@ -107,19 +110,16 @@ def few_plugins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 class Suite:
     """Somebody else's repository that uses the plugin."""
 
-    def __init__(self, pytester: pytest.Pytester) -> None:
+    def __init__(self, pytester: pytest.Pytester, kept_index: Path) -> None:
         self.pytester = pytester
         self.path = pytester.path
-        (self.path / "kb").mkdir()
-        for name, text in PAGES.items():
-            (self.path / "kb" / name).write_text(text, encoding="utf-8")
-        self.write_queries(QUERIES)
-        pytester.makeini("[pytest]\naddopts = -p no:cacheprovider\nrag_kb_dir = kb\nrag_profile = mock\n")
+        write_pages(self.path / "kb")
+        copy_data(kept_index, self.path / ".rag_cache" / "indexes")
+        pytester.makeini(INI)
         pytester.makepyfile(TEST)
 
     def write_queries(self, queries: list[dict[str, object]]) -> None:
-        lines = "".join(json.dumps(query) + "\n" for query in queries)
-        (self.path / "kb" / "queries.jsonl").write_text(lines, encoding="utf-8")
+        write_queries(self.path / "kb", queries)
 
     def run(self, *args: str) -> pytest.RunResult:
         """Run pytest in a process of its own: threads, log and network guard are not this process's business."""
@@ -130,10 +130,57 @@ class Suite:
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 
 
+def write_pages(folder: Path) -> None:
+    folder.mkdir()
+    for name, text in PAGES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    write_queries(folder, QUERIES)
+
+
+def write_queries(folder: Path, queries: list[dict[str, object]]) -> None:
+    lines = "".join(json.dumps(query) + "\n" for query in queries)
+    (folder / "queries.jsonl").write_text(lines, encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def kept_index(tmp_path_factory: pytest.TempPathFactory, started_python: str) -> Path:
+    """The index of the suite's pages, as a run has built it.
+
+    Each suite has a copy of it: building one waits for the disk, longer than all else of a small run takes.
+    """
+    folder = tmp_path_factory.mktemp("kept_index")
+    write_pages(folder / "kb")
+    (folder / "tox.ini").write_text(INI, encoding="utf-8")
+    (folder / "test_answers.py").write_text(TEST, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patched:
+        without_settings(patched)
+        patched.delenv("PYTEST_XDIST_TESTRUNUID", raising=False)
+        patched.setenv("PYTEST_ADDOPTS", ADDOPTS)
+        ran = subprocess.run([started_python, "-m", "pytest"], cwd=folder, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return folder / ".rag_cache" / "indexes"
+
+
+def copy_data(folder: Path, copy: Path) -> Path:
+    """Copy a folder without the holes in its files: an index of three pages has 64 MB of them."""
+    return shutil.copytree(folder, copy, copy_function=_copy_file_data, dirs_exist_ok=True)
+
+
+def _copy_file_data(source: str, target: str) -> None:
+    with Path(source).open("rb") as read, Path(target).open("wb") as written:
+        size, end = written.truncate(os.fstat(read.fileno()).st_size), 0
+        with suppress(OSError):  # there are no more data
+            while end < size:
+                start = os.lseek(read.fileno(), end, os.SEEK_DATA)
+                end = os.lseek(read.fileno(), start, os.SEEK_HOLE)
+                os.pwrite(written.fileno(), os.pread(read.fileno(), end - start, start), start)
+    shutil.copystat(source, target)
+
+
 @pytest.fixture
-def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kept_index: Path) -> Suite:
     without_settings(monkeypatch)
-    return Suite(pytester)
+    return Suite(pytester, kept_index)
 
 
 def without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +190,7 @@ def without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def shared_suite(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, started_python: str
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, started_python: str, kept_index: Path
 ) -> Iterator[Suite]:
     """One suite for all tests of a module, which look at one run of it: make that run in a module's fixture."""
     asked = SimpleNamespace(function=None, node=request.node, config=request.config, addfinalizer=request.addfinalizer)
@@ -153,7 +200,7 @@ def shared_suite(
         patched.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         patched.setenv("PYTEST_ADDOPTS", ADDOPTS)
         without_settings(patched)
-        yield Suite(pytester)
+        yield Suite(pytester, kept_index)
 
 
 @pytest.fixture

@@ -237,7 +237,17 @@ def test_a_file_that_cannot_be_read_is_named_before_anything_is_asked(told: Suit
     assert not (told.path / "asked.txt").exists()
 
 
+# A Python that has started may have imported it.
+WITHOUT_SYRUPY = """
+import sys
+
+for name in [each for each in sys.modules if each.partition(".")[0] == "syrupy"]:
+    del sys.modules[name]
+"""
+
+
 def test_without_syrupy_the_extra_is_named(told: Suite) -> None:
+    told.pytester.makeconftest(PIPELINE + WITHOUT_SYRUPY)
     (told.path / "syrupy.py").write_text("raise ImportError('No module named syrupy', name='syrupy')\n")
     said = told.run("-p", "no:syrupy", "-p", "no:cacheprovider", "--import-mode=prepend")
     assert "pip install 'pytest-rag-harness[snapshots]'" in said.stdout.str() + said.stderr.str()

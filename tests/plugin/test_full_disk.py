@@ -57,7 +57,7 @@ def test_a_disk_that_takes_no_more(suite: Suite, monkeypatch: pytest.MonkeyPatch
 
 def test_a_line_that_is_torn_is_set_apart_at_the_next_start_and_said(suite: Suite) -> None:
     """The rows that a run resumes open no file again, so a torn line would stay in it for good."""
-    judged = ("--rag-mode=live", "--rag-judge=embedded", "--rag-measures=faithfulness")
+    judged = ("--rag-mode=live", "--rag-measures=faithfulness")
     suite.run(*judged).assert_outcomes(passed=4)
     output = suite.path / "output"
     rows, scores = output / "e3_filtered_rag.jsonl", next((output / "scores").glob("*.jsonl"))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from tests.plugin.conftest import TEST, Suite
+from tests.plugin.conftest import TEST, Suite, copy_data
 
 GATE = "--rag-gate=e3: recall@5 >= 0.5"
 LEFT = "what follows is what is left of the run before it, and of this one"
@@ -34,7 +33,7 @@ def passed(shared_suite: Suite) -> Path:
 def after_a_run(suite: Suite, passed: Path) -> Suite:
     """The suite with what that run has left."""
     for name in ("output", ".rag_cache"):
-        shutil.copytree(passed / name, suite.path / name)
+        copy_data(passed / name, suite.path / name)
     return suite
 
 

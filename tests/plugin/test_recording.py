@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.plugin.conftest import Suite
+from tests.plugin.conftest import Suite, copy_data
 
 CHAT = "--rag-chat-model=embedded/extractive"
 TEST = """
@@ -43,7 +42,7 @@ def recorded(suite: Suite, recording: Path) -> Suite:
     """The suite with what that run has left."""
     write_test(suite)
     for name in ("cassettes", "output", ".rag_cache"):
-        shutil.copytree(recording / name, suite.path / name)
+        copy_data(recording / name, suite.path / name)
     return suite
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.plugin.conftest import QUERIES, Suite
+from tests.plugin.conftest import QUERIES, Suite, copy_data
 from tests.plugin.counting_server import counting_server
 from tests.unit.judges.scripted import Asked, honest
 
@@ -54,7 +53,7 @@ def answered(shared_suite: Suite) -> Path:
 def labelled(suite: Suite, answered: Path) -> Suite:
     """The suite with what that run has left, and with fewer questions for the next."""
     for name in ("output", ".rag_cache"):
-        shutil.copytree(answered / name, suite.path / name)
+        copy_data(answered / name, suite.path / name)
     suite.write_queries(LABELLED[:3])
     return suite
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from tests.plugin.conftest import copy_data
 from tests.plugin.study import ROOT, replay
 from tests.plugin.test_brief import HEAD, section
 from tests.plugin.test_pictures import SHOWN, TAKE
@@ -52,7 +52,7 @@ def again(folder: Path, cache: Path, python: str) -> Replayed:
 @pytest.fixture(scope="module")
 def cache(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the replay of all experiments has kept, of which that of one needs a part."""
-    return shutil.copytree(study / "none", tmp_path_factory.mktemp("cache") / "cache")
+    return copy_data(study / "none", tmp_path_factory.mktemp("cache") / "cache")
 
 
 def _kept(cache: Path) -> dict[Path, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.plugin.conftest import QUERIES, Suite, files_below
     ids=["plain", "n0", "n2"],
 )
 def test_every_query_is_a_test_and_a_row(suite: Suite, workers: tuple[str, ...]) -> None:
+    shutil.rmtree(suite.path / ".rag_cache")  # nothing is kept: what these runs need, they build
     result = suite.run("-v", *workers)
     result.assert_outcomes(passed=4)
     assert "[e3-q_direct_001]" in result.stdout.str()
@@ -168,6 +170,7 @@ def _calls(suite: Suite) -> list[str]:
 
 def test_collect_only_builds_nothing(suite: Suite) -> None:
     (suite.path / "kb" / "returns.md").write_bytes(b"\xff\xfe not UTF-8")
+    shutil.rmtree(suite.path / ".rag_cache")
     suite.run("--collect-only", "-q").stdout.fnmatch_lines(["*e3-q_direct_001*", "4 tests collected*"])
     assert not (suite.path / "output").exists()
     assert not (suite.path / ".rag_cache").exists()

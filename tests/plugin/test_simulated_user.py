@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
 from rag_harness.__main__ import main
-from tests.plugin.conftest import Suite
+from tests.plugin.conftest import Suite, copy_data
 from tests.plugin.counting_server import CountingServer, counting_server
 
 PIPELINE = """
@@ -411,7 +410,7 @@ def test_an_experiment_without_scenarios_has_no_simulated_user(suite: Suite) -> 
 def test_what_was_said_is_shown_and_files_are_whole(
     by_a_model: ByModel, suite: Suite, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(by_a_model.suite.path, suite.path, dirs_exist_ok=True)
+    copy_data(by_a_model.suite.path, suite.path)
     assert main(["explain", "--rows-only", "output", "c1-sim_001#3"]) == 0
     pytest.LineMatcher(capsys.readouterr().out.splitlines()).fnmatch_lines(
         [

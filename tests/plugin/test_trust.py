@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import main
-from tests.plugin.conftest import PAGES, QUERIES, Suite
+from tests.plugin.conftest import PAGES, QUERIES, Suite, copy_data
 from tests.plugin.study import ROOT
 from tests.serving import running
 from tests.unit.server import refusal, serving
@@ -117,7 +116,7 @@ def recording(shared_suite: Suite, open_shop: Shop) -> Path:
 def recorded(recording: Path, tested: Suite) -> Suite:
     """A suite whose answers are recorded."""
     for name in ("cassettes", "output", ".rag_cache"):
-        shutil.copytree(recording / name, tested.path / name)
+        copy_data(recording / name, tested.path / name)
     return tested
 
 

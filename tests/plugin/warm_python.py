@@ -3,8 +3,9 @@
 Most of a run of a small suite is imports. ``warm_python`` gives a program that takes ``-m`` and ``-c`` as Python does,
 and a server behind it that forks (``warm_server.py``). The fork takes over the program's streams, folder and
 environment, has imported what a run of ours imports and read what ships with it, and ends as any Python does; signals
-and exit status pass through. What a fork cannot have is what is settled when Python starts: ``-X``, ``sitecustomize``,
-a process group; nor does it show what is imported when. Tests that look at these ask for ``cold_python``.
+and exit status pass through. It waits for no disk: ``os.fsync`` returns at once. What a fork cannot have is what is
+settled when Python starts: ``-X``, ``sitecustomize``, a process group; nor does it show what is imported when. Tests
+that look at these ask for ``cold_python``.
 """
 
 from __future__ import annotations
