@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from rag_harness.gates.cluster_names import STANDS_ALONE
+from rag_harness.gates.cluster_names import STANDS_ALONE, describe_missed
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.verdict import Interval
 
 if TYPE_CHECKING:
     from rag_harness.stats.bounded import ValueRange
+    from rag_harness.stats.difference_bounds import DifferenceBounds
 
 Population = Literal["like", "finite"]
 """The population of a verdict: all cases like these, or only the cases of the suite."""
@@ -58,12 +59,14 @@ class Bounds(NamedTuple):
 def is_paired(gate: Gate) -> bool:
     """Whether a gate asks which of two experiments is better. A paired test then replaces the assumption-free bounds.
 
-    Such gates have ``>`` or ``<`` against another experiment, or ``@95% paired``, or compare by the value alone. The
-    interval of the last is that of ``rag-harness compare``.
+    Such gates have ``>`` or ``<`` against another experiment, or ``@95% paired``, or compare by the value alone; none
+    has ``@95% robust``. The interval of those by the value alone is that of ``rag-harness compare``.
     """
     if not isinstance(gate.right, Reference):
         return False
-    return gate.paired or gate.confidence is None or "=" not in gate.op
+    if gate.test:
+        return gate.test == "paired"
+    return gate.confidence is None or "=" not in gate.op
 
 
 def interval_of(gate: Gate, found: ValuesAndTarget, grouping: Grouping, unit: str) -> Interval | None:
@@ -100,11 +103,15 @@ def bounds_of(gate: Gate, found: ValuesAndTarget, grouping: Grouping, unit: str,
         from rag_harness.stats import difference_bounds
 
         compared = difference_bounds(values, span, confidence, clusters, population)
-        return Bounds(*compared.interval, _how(compared.guarded, span))
+        return Bounds(*compared.interval, _how(compared, span, clusters))
     from rag_harness.stats import mean_bounds
+    from rag_harness.stats.inputs import UndefinedError
 
+    if gate.test == "robust" and span is None and population != len(values):
+        raise UndefinedError(f"{gate.measure} has no range, so nothing is bounded without assumptions")
     low, high = mean_bounds(values, span, confidence, clusters, population)
-    return Bounds(low if isinstance(gate.right, Reference) else _possible(low, values, unit), high)
+    how = "without assumptions" if gate.test == "robust" else ""
+    return Bounds(low if isinstance(gate.right, Reference) else _possible(low, values, unit), high, how)
 
 
 def interval_of_mean(values: Sequence[float], unit: str, clusters: Sequence[Hashable] | None = None) -> Interval | None:
@@ -154,10 +161,12 @@ def _of_quantile(
     return quantile_interval(values, share, 2 * confidence - 1)
 
 
-def _how(guarded: str, span: ValueRange | None) -> str:
-    if not guarded:
-        return "by the paired t test"
-    return f"{guarded}, so without assumptions" if span else f"{guarded}, so with little certainty"
+def _how(compared: DifferenceBounds, span: ValueRange | None, clusters: Sequence[str] | None) -> str:
+    if compared.units:
+        return f"by the paired t test, {describe_missed(compared.units, clusters)}"
+    if not compared.guarded:
+        return ""
+    return f"{compared.guarded}, so {'without assumptions' if span else 'with little certainty'}"
 
 
 def _possible(low: float, values: Sequence[float], unit: str) -> float:

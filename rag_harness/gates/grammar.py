@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from math import isfinite
+from typing import Literal, cast
 
 from rag_harness.errors import SettingsError
 from rag_harness.gates.over_turns import OverTurns, begins_over_turns, read_over_turns
@@ -18,6 +19,9 @@ BASELINE = "baseline"
 
 CONVERSATION = "conversation"
 """The label that turns of a conversation share."""
+
+Test = Literal["", "paired", "robust"]
+"""How a gate is to bound a difference: as its operator asks, by the paired test, or without assumptions."""
 
 _OPERATORS = (">=", "<=", ">", "<")
 _EXAMPLE = "Example: 'golden: recall@10 >= 0.95'."
@@ -33,11 +37,11 @@ _KEY = re.compile(r"[\w.-]+")
 _MEASURE = re.compile(r"[A-Za-z_][\w.-]*(?:@\w+)?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
-_CONFIDENCE = re.compile(r"(.*?)\s*@\s*([\d.]+)\s*(%?)\s*(paired)?\s*")
+_CONFIDENCE = re.compile(r"(.*?)\s*@\s*([\d.]+)\s*(%?)\s*(paired|robust)?\s*")
 _XFAIL = re.compile(r"\s*xfail\s+(?=[^\s:\[])(.*)", re.DOTALL)
 _REASON = re.compile(r"(.*)\s--\s+(.*?)\s*", re.DOTALL)
 _ELSE = re.compile(r"(.*?)(?:^|\s)else(?:\s(.*))?", re.DOTALL)
-_LATE_CONFIDENCE = re.compile(r"(?:.*\s)?@\s*[\d.]+\s*%(\s*paired)?")
+_LATE_CONFIDENCE = re.compile(r"(?:.*\s)?@\s*[\d.]+\s*%(\s*(?:paired|robust))?")
 _QUANTILE = re.compile(r"p(50|95|99)\s*\(\s*(.*?)\s*\)")
 
 
@@ -60,8 +64,9 @@ class Gate:
 
     ``calibrated`` asks for the mean that people would give, estimated from their labels of some answers.
     ``confidence``, in per cent, asks for evidence: without enough of it the gate neither passes nor fails.
-    ``otherwise`` says what to do where the condition does not hold; it may be empty. ``paired`` asks for a paired test
-    against another experiment, in place of assumption-free bounds. ``expected`` is the reason why a gate is known to
+    ``otherwise`` says what to do where the condition does not hold; it may be empty. ``test`` replaces how
+    the operator would have a difference bounded: ``paired`` by a paired test, ``robust`` by bounds without assumptions,
+    which need more cases. ``expected`` is the reason why a gate is known to
     fail: then it is no failure when the gate fails, and a failure when it passes. ``over`` asks for several answers to
     each question, ``turns`` for whole conversations.
     """
@@ -75,7 +80,7 @@ class Gate:
     calibrated: bool = False
     confidence: float | None = None
     otherwise: str = ""
-    paired: bool = False
+    test: Test = ""
     expected: str = ""
     over: Promise | None = None
     turns: OverTurns | None = None
@@ -88,7 +93,7 @@ class Gate:
     def condition(self) -> str:
         """The gate without its ``else``: the name of its verdict in reports."""
         right = str(self.right) if isinstance(self.right, Reference) else number_text(self.right)
-        evidence = f" @{number_text(self.confidence)}%{' paired' * self.paired}" if self.confidence is not None else ""
+        evidence = f" @{number_text(self.confidence)}%{f' {self.test}' if self.test else ''}" if self.confidence is not None else ""
         return f"{self.where}: {self.what} {self.op} {right}{evidence}"
 
     @property
@@ -134,7 +139,7 @@ def parse_gate(text: str, k: int) -> Gate:
         raise wrong(text, f"{name!r} before the colon is no name of an experiment")
     what, op, right = _body(text, text[head.end() :] if head else text)
     right, otherwise = _otherwise(text, right)
-    right, confidence, paired = _confidence(text, right)
+    right, confidence, test = _confidence(text, right)
     over, what = _over(text, what)
     turns, what = _turns(text, what)
     share = _QUANTILE.fullmatch(what)
@@ -154,8 +159,8 @@ def parse_gate(text: str, k: int) -> Gate:
         raise wrong(text, f"{measure}{CALIBRATED} is a mean, to be held against a number")
     if share and confidence and isinstance(threshold, Reference):
         raise wrong(text, f"a quantile against {threshold.name} has no bounds; ask for a mean, or leave the @ away")
-    if paired and not isinstance(threshold, Reference):
-        raise wrong(text, "'paired' compares with another experiment, case by case; leave it away before a number")
+    if test and not isinstance(threshold, Reference):
+        raise wrong(text, f"'{test}' compares with another experiment, case by case; leave it away before a number")
     if over and isinstance(threshold, Reference) and threshold.name == BASELINE:
         raise wrong(text, f"a baseline keeps first answers only; hold {over.of(measure)} against a number")
     if turns and isinstance(threshold, Reference) and threshold.name == BASELINE:
@@ -163,7 +168,7 @@ def parse_gate(text: str, k: int) -> Gate:
         raise wrong(text, problem)
     quantile, where, is_calibrated = int(share[1]) if share else None, _slice(text, pairs), bool(tilde)
     return Gate(
-        name, where, measure, op, threshold, quantile, is_calibrated, confidence, otherwise, paired, "", over, turns
+        name, where, measure, op, threshold, quantile, is_calibrated, confidence, otherwise, test, "", over, turns
     )
 
 
@@ -225,11 +230,11 @@ def _otherwise(text: str, right: str) -> tuple[str, str]:
     return condition, otherwise
 
 
-def _confidence(text: str, right: str) -> tuple[str, float | None, bool]:
-    """Separate the right side from the confidence after it, in per cent, and from ``paired``."""
+def _confidence(text: str, right: str) -> tuple[str, float | None, Test]:
+    """Separate the right side from the confidence after it, in per cent, and from the test that it names."""
     found = _CONFIDENCE.fullmatch(right)
     if not found:
-        return right, None, False
+        return right, None, ""
     try:
         confidence = float(found[2])
     except ValueError:
@@ -239,7 +244,7 @@ def _confidence(text: str, right: str) -> tuple[str, float | None, bool]:
     if not 50 < confidence < 100:
         shown = number_text(confidence)
         raise wrong(text, f"a confidence lies above 50 % and below 100 %; {shown} does not. Write @95%")
-    return found[1], confidence, bool(found[4])
+    return found[1], confidence, cast("Test", found[4] or "")
 
 
 def _slice(text: str, pairs: str | None) -> tuple[tuple[str, str], ...]:

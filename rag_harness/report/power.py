@@ -28,6 +28,8 @@ class Power:
     """The power of n cases on a measure: of one experiment against a threshold, or of two over the same cases.
 
     ``detectable`` and ``needed`` are None where the values do not show the variance of others; ``reason`` says why.
+    ``robust`` is the number of cases that a comparison without assumptions needs; None where there are not two
+    experiments, or the measure has no range.
     """
 
     name: str
@@ -37,15 +39,16 @@ class Power:
     sd: float | None = None
     detectable: float | None = None
     needed: int | None = None
+    robust: int | None = None
     reason: str = ""
     clusters: int = 0
 
     def cells(self) -> list[str]:
         """Return the row of the table."""
         figures = [f"{value:.3f}" if value is not None else "-" for value in (self.sd, self.detectable)]
-        needed = f"{self.needed:,}" if self.needed is not None else "-"
+        needed = [f"{cases:,}" if cases is not None else "-" for cases in (self.needed, self.robust)]
         counted = f"{self.n} in {self.clusters}" if self.clusters else str(self.n)
-        return [self.name, measure_said(self.measure), self.slice or "all", counted, *figures, needed]
+        return [self.name, measure_said(self.measure), self.slice or "all", counted, *figures, *needed]
 
 
 def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str] = (), key: str = "") -> list[str]:
@@ -55,11 +58,12 @@ def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str]
         DataError: the difference, a measure or the slice key is not possible; says which are.
     """
     found = power(run, difference, measures, key)
-    head = ["", "measure", "slice", "n", "sd", "detects", f"for {difference:g}"]
+    head = ["", "measure", "slice", "n", "sd", "detects", f"for {difference:g}", "robust"]
     reasons = {f"{each.name}, {measure_said(each.measure)}: {each.reason}": None for each in found if each.reason}
     lines = [
         "gates @95%, passed in 80 % of runs; detects: the smallest difference that n cases show;",
         f"for {difference:g}: cases that such a difference needs. e3: above a threshold; e3 - e2: e3 > e2, same cases",
+        "robust: cases for e3 > e2 @95% robust, which holds also where a rare, large difference was missed",
         *(["n: cases, on so many pages or in so many other clusters"] if any(each.clusters for each in found) else []),
         *table([head, *(each.cells() for each in found)]),
         *reasons,
@@ -105,21 +109,25 @@ def _power(
         sd = spread_of(*columns)
     except UndefinedError as why:
         return replace(row, reason=f"{why}, so nothing tells how others would spread")
-    reach = _reach(columns, measure, alike)
+    reach, robust = _reach(columns, measure, alike), None
+    if len(columns) > 1 and _is_share(measure):
+        robust = _reach(columns, measure, alike, is_robust=True).cases(difference)
     detectable, needed = reach.of(row.n), reach.cases(difference)
     reason = "" if needed else f"no number of cases shows a difference of {difference:g}"
     seen = detectable if isfinite(detectable) else None
-    return replace(row, sd=sd, detectable=seen, needed=needed, reason=reason)
+    return replace(row, sd=sd, detectable=seen, needed=needed, robust=robust, reason=reason)
 
 
-def _reach(columns: Sequence[Sequence[float]], measure: str, clusters: Sequence[str] | None) -> BoundReach:
+def _reach(
+    columns: Sequence[Sequence[float]], measure: str, clusters: Sequence[str] | None, *, is_robust: bool = False
+) -> BoundReach:
     """Return the reach of a gate's bound, on the side where the measure is better."""
     is_difference = len(columns) > 1
     values = [a - b for a, b in zip(*columns, strict=True)] if is_difference else list(columns[0])
     span = span_of(values, "share" if _is_share(measure) else "", is_difference)
     if better_named(measure) == "lower":
         values, span = [-value for value in values], (-span[1], -span[0]) if span else None
-    return BoundReach(values, span, is_difference=is_difference, clusters=clusters)
+    return BoundReach(values, span, is_difference=is_difference and not is_robust, clusters=clusters)
 
 
 def _measures(run: SavedRun, named: Sequence[str]) -> list[str]:

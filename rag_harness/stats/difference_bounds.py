@@ -1,8 +1,9 @@
 """Bounds of a mean difference over the same cases, for the question which of two is better.
 
 With few cases no assumption-free bound can show small differences: an unseen case may differ by the whole range
-(Bahadur & Savage 1956). This bound is Student's paired t with a term for skewness. It assumes that the cases miss no
-rare, large difference. Where that is not credible, a guard takes the assumption-free bounds instead.
+(Bahadur & Savage 1956). This bound is Student's paired t with a term for skewness. It assumes that there is no large
+difference so rare that the cases could miss it (``rarest_seen``): a sample without any looks like one of cases that
+have none. Where cases show that this is not credible, a guard takes the assumption-free bounds instead.
 """
 
 from __future__ import annotations
@@ -23,15 +24,21 @@ FEWEST_DIFFERING = 10
 """Least number of cases that differ."""
 LARGEST_SHARE_OF_SQUARES = 0.2
 """Highest share of the sum of squares that one case may have."""
+SEEN = 4
+"""Average number of cases with a rare difference from which on few samples have none: (1 - 4 / n) ** n < 2 %."""
 _SAME = 1e-12
 _NONE = "nothing differs"
 
 
 class DifferenceBounds(NamedTuple):
-    """Bounds of a mean difference. ``guarded`` says why no paired test is used; it is empty where one is."""
+    """Bounds of a mean difference. ``guarded`` says why no paired test is used; it is empty where one is.
+
+    ``units`` is the number of cases, or of clusters, that the paired test counts; 0 where it is not used.
+    """
 
     interval: Interval
     guarded: str = ""
+    units: int = 0
 
 
 def difference_bounds(
@@ -64,7 +71,8 @@ def difference_bounds(
     except UndefinedError as why:
         return DifferenceBounds(mean_bounds(array, span, confidence, clusters, population), str(why))
     bounds = Interval(max(low, span[0]), min(high, span[1])) if span else Interval(low, high)
-    return DifferenceBounds(bounds if population is None else of_these(bounds, array, span, population))
+    units = len(array) if clusters is None else len(set(clusters))
+    return DifferenceBounds(bounds if population is None else of_these(bounds, array, span, population), units=units)
 
 
 def difference_interval(
@@ -79,6 +87,11 @@ def difference_interval(
         UndefinedError, ValueError: as ``mean_bounds``.
     """
     return difference_bounds(differences, span, (1 + checked_confidence(confidence)) / 2, clusters).interval
+
+
+def rarest_seen(units: int) -> int:
+    """Return k: of so many units hardly any sample misses a difference that 1 unit in k has, or more."""
+    return max(units // SEEN, 1)
 
 
 def why_guarded(differences: Floats, clusters: Sequence[Hashable] | None = None) -> str:

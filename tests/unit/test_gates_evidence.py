@@ -31,8 +31,9 @@ def weigh(text: str, rules: GateRules | None = None, partial: bool = False, **su
 def test_the_text_of_a_gate_with_confidence_parses_back_to_it(gate: Gate, confidence: float) -> None:
     gate = replace(gate, confidence=confidence, quantile=None)
     assert parse_gate(str(gate), 3) == gate
-    paired = replace(gate, paired=isinstance(gate.right, Reference))
-    assert parse_gate(str(paired), 3) == paired
+    for test in ("paired", "robust") if isinstance(gate.right, Reference) else ():
+        asked = replace(gate, test=test)
+        assert parse_gate(str(asked), 3) == asked
 
 
 @pytest.mark.parametrize("text", ["e3: recall@5 >= 0.7 @95%", "e3:recall@5>=0.7@95%", "e3: recall@k >= .7 @ 95 %"])
@@ -53,6 +54,9 @@ def test_how_a_confidence_is_written(text: str) -> None:
         ("e3: recall@5 >= 0.7 @1.2.3%", "'1.2.3' behind '@' is no confidence"),
         ("e3: p95(total_ms) <= e2 @95%", "a quantile against e2 has no bounds"),
         ("e3: recall@5 >= 0.7 @95% paired", "'paired' compares with another experiment"),
+        ("e3: recall@5 >= 0.7 @95% robust", "'robust' compares with another experiment"),
+        ("e3: recall@5 > e2 robust", "'e2 robust' on the right is no number"),
+        ("e3: recall@5 > e2 @95% else do it @95% robust", "a confidence stands before 'else'"),
         ("e3: recall@5 >= e2 paired", "'e2 paired' on the right is no number"),
         ("e3: recall@5 >= e2 @95% else do it @95% paired", "a confidence stands before 'else'"),
     ],
@@ -151,13 +155,50 @@ def test_better_is_asked_of_the_paired_test_and_no_worse_of_bounds_without_assum
     better = weigh("e3: g_mean > e2 @95%", e2=first, e3=second)
     assert (better.state, better.bounds) == ("passed", difference_bounds(e3 - e2, (-1, 1)).interval)
     assert better.reason.startswith("difference at least 0.038")
-    assert better.reason.endswith("for cases like these, by the paired t test")
+    assert better.reason.endswith(
+        "for cases like these, by the paired t test, if no large difference is rarer than 1 case in 25: 100 cases "
+        "could miss it"
+    )
     no_worse = weigh("e3: g_mean >= e2 @95%", e2=first, e3=second)
     assert (no_worse.state, no_worse.bounds) == ("passed", mean_bounds(e3 - e2, (-1, 1)))
     assert no_worse.reason.endswith("for cases like these")
     assert weigh("e3: g_mean >= e2 @95% paired", e2=first, e3=second).bounds == better.bounds
     worse = weigh("e2: g_mean < e3 - 0.02 @95%", e2=first, e3=second)
     assert (worse.state, worse.reason[:18]) == ("passed", "difference at most")
+
+
+def test_what_the_paired_test_assumes_is_counted_in_clusters() -> None:
+    rules = GateRules(clusters=lambda _: {f"q{n}": f"page {n // 5}" for n in range(200)})
+    e2 = np.random.default_rng(0).random(200).round(3) / 2
+    e3 = e2 + np.random.default_rng(1).normal(0.05, 0.05, 200).clip(-0.2, 0.2)
+    found = weigh("e3: g_mean > e2 @95%", rules, e2=of(*e2), e3=of(*e3.clip(0, 1)))
+    assert found.state == "passed"
+    assert "if no large difference is rarer than 1 page in 10: 40 pages could miss it" in found.reason
+    whole = replace(rules, population="finite")
+    assert "could miss" not in weigh("e3: g_mean > e2 @95%", whole, e2=of(*e2), e3=of(*e3.clip(0, 1))).reason
+
+
+def test_a_robust_gate_does_not_hold_what_a_rare_break_could_undo() -> None:
+    rng = np.random.default_rng(0)
+    e2 = rng.random(100).round(3) / 2
+    e3 = e2 + rng.normal(0.02, 0.05, 100).clip(-0.1, 0.1)
+    first, second = of(*e2), of(*e3.clip(0, 1))
+    assert weigh("e3: g_mean > e2 @95%", e2=first, e3=second).state == "passed"
+    robust = weigh("e3: g_mean > e2 @95% robust", e2=first, e3=second)
+    assert (robust.state, robust.bounds) == ("inconclusive", mean_bounds(e3.clip(0, 1) - e2, (-1, 1)))
+    assert "for cases like these, without assumptions; about" in robust.reason
+    assert robust.interval == mean_bounds(e3.clip(0, 1) - e2, (-1, 1), 0.975)
+    alike = weigh("e3: g_mean >= e2 @95% robust", e2=first, e3=second)
+    assert alike.bounds == weigh("e3: g_mean >= e2 @95%", e2=first, e3=second).bounds
+
+
+def test_a_robust_gate_on_values_without_a_range_is_undecided_and_says_why() -> None:
+    gate = parse_gate("e3: total_ms < e2 @95% robust", 5)
+    rng = np.random.default_rng(0)
+    e2 = rng.normal(500, 20, 100)
+    found = judge(gate, {"e2": of(*e2), "e3": of(*(e2 - rng.normal(50, 5, 100)))}, unit="ms")
+    assert (found.state, found.bounds) == ("inconclusive", None)
+    assert found.reason.startswith("total_ms has no range, so nothing is bounded without assumptions")
 
 
 def test_where_few_cases_differ_better_needs_bounds_without_assumptions_and_the_line_says_so() -> None:

@@ -46,6 +46,20 @@ def test_one_experiment_against_a_threshold_and_two_over_the_same_cases() -> Non
         assert (row.detectable, row.needed) == (reach.of(N), reach.cases(0.05))
 
 
+def test_what_a_comparison_without_assumptions_needs() -> None:
+    made = run(e2=suite(1, words=3.0), e3=suite(2, words=4.0))
+    found = {(row.name, row.measure): row for row in power(made, 0.05, ["faithfulness", "words"])}
+    a, b = (list(made.suites[name].values("faithfulness", {}).values()) for name in ("e2", "e3"))
+    robust = BoundReach(np.subtract(b, a), (-1, 1)).cases(0.05)
+    both = found["e3 - e2", "faithfulness"]
+    assert both.robust == robust
+    assert robust and both.needed and both.needed < robust  # noqa: PT018 - an open number is neither
+    assert found["e2", "faithfulness"].robust is None
+    assert found["e3 - e2", "words"].robust is None
+    (line,) = (line for line in power_lines(made, 0.05, ["faithfulness"]) if line.startswith("e3 - e2"))
+    assert line.split()[-2:] == [f"{both.needed:,}", f"{robust:,}"]
+
+
 def test_where_less_is_better_it_is_the_upper_bound_that_has_to_clear() -> None:
     values = [0.0] * 36 + [0.5] * 4
     made = run(e3=SavedSuite(cases={f"q{n}": SavedCase(values={"hri": value}) for n, value in enumerate(values)}))
@@ -110,4 +124,4 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_an_empty_run_has_an_empty_table() -> None:
-    assert power_lines(run())[-1].split() == ["measure", "slice", "n", "sd", "detects", "for", "0.05"]
+    assert power_lines(run())[-1].split() == ["measure", "slice", "n", "sd", "detects", "for", "0.05", "robust"]

@@ -56,7 +56,7 @@ def test_rare_differences_decide_wrongly_no_more_often_than_is_said(name: str, n
 )
 def test_the_guard_takes_bounds_without_assumptions_and_says_why(differences: list[float], why: str) -> None:
     found = difference_bounds(differences, SPAN)
-    assert found == (mean_bounds(differences, SPAN), why)
+    assert found == (mean_bounds(differences, SPAN), why, 0)
 
 
 def test_ten_cases_that_differ_and_a_fifth_of_the_squares_are_enough() -> None:
