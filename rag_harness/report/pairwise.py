@@ -18,7 +18,8 @@ from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
-from rag_harness.stats import Interval, holm
+from rag_harness.stats import Interval, difference_interval, holm, holm_counts
+from rag_harness.stats.bounded import ValueRange
 from rag_harness.stats.by_case import differences, in_both
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.paired import Paired, paired, quantile_difference
@@ -37,8 +38,9 @@ class PairDifference:
     """A measure of ``first`` minus that of ``second``.
 
     Where ``found`` is None, ``reason`` says why it is not defined. ``quantile`` is None for the mean. ``p_t`` and
-    ``p_permutation`` are adjusted by Holm over the ``family``; None where there is no test. ``errors`` says that too
-    many trials of one of them ended with an error: then neither is better.
+    ``p_permutation`` are adjusted by Holm over the ``family``; None where there is no test. ``among`` is the number of
+    tests that Holm's procedure judges it among, and the interval has the ``confidence`` of that. ``errors`` says that
+    too many trials of one of them ended with an error: then neither is better.
     """
 
     first: str
@@ -52,6 +54,12 @@ class PairDifference:
     p_permutation: float | None = None
     where: tuple[tuple[str, str], ...] = ()
     errors: str = ""
+    among: int = 1
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of the interval: the one at which it excludes 0 where the test by t is significant."""
+        return 1 - ALPHA / self.among
 
     @property
     def pair(self) -> str:
@@ -83,6 +91,7 @@ class PairDifference:
             **({"clusters": found.clusters} if found.clusters else {}),
             "difference": found.difference if isfinite(found.difference) else None,
             "interval": bounds,
+            "confidence": self.confidence,
             "d_z": found.effect,
             "p_t": found.p_t,
             "p_permutation": found.p_permutation,
@@ -104,7 +113,7 @@ def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]
     cells = [cell for pair in _pairs(judged, suites) for cell in _cells(tables, suites, *pair)]
     met = {cell.pair for cell in cells if cell.found}
     cells = [cell for cell in cells if cell.pair in met]
-    return [*adjusted(cells), *_tails(tables, cells)]
+    return [*adjusted(cells, tables), *_tails(tables, cells)]
 
 
 def on_measure(
@@ -116,7 +125,7 @@ def on_measure(
         compared(tables, PairDifference(*pair, measure, "others"), unlike(suites, *pair, measure, judged=False))
         for pair in _pairs(having, suites)
     )
-    return adjusted([*cells])
+    return adjusted([*cells], tables)
 
 
 def _pairs(names: Sequence[str], suites: Mapping[str, SuiteRecord]) -> list[tuple[str, str]]:
@@ -132,10 +141,10 @@ def judged_measures(table: SuiteTable) -> list[str]:
     return [*(name for name in _FIRST if name in found), *sorted(set(found) - set(_FIRST))]
 
 
-def adjusted(cells: Sequence[PairDifference]) -> list[PairDifference]:
-    """Return the cells with the p-values of each family adjusted."""
+def adjusted(cells: Sequence[PairDifference], tables: Mapping[str, SuiteTable]) -> list[PairDifference]:
+    """Return the cells with the p-values and the intervals of each family adjusted."""
     families = {cell.family: [each for each in cells if each.family == cell.family and _tested(each)] for cell in cells}
-    corrected = {key: cell for family in families.values() for key, cell in _corrected(family)}
+    corrected = {_place(cell): _widened(cell, tables) for family in families.values() for cell in _corrected(family)}
     return [corrected.get(_place(cell), cell) for cell in cells]
 
 
@@ -143,14 +152,32 @@ def _place(cell: PairDifference) -> tuple[object, ...]:
     return cell.pair, cell.measure, cell.where
 
 
-def _corrected(family: Sequence[PairDifference]) -> Iterator[tuple[tuple[object, ...], PairDifference]]:
+def _corrected(family: Sequence[PairDifference]) -> Iterator[PairDifference]:
     tests = [cell.found for cell in family if cell.found]
     if not tests:
         return
-    by_t = holm([test.p_t for test in tests if test.p_t is not None])
-    by_chance = holm([test.p_permutation for test in tests if test.p_permutation is not None])
-    for cell, p_t, p_permutation in zip(family, by_t, by_chance, strict=True):
-        yield _place(cell), replace(cell, p_t=p_t, p_permutation=p_permutation)
+    by_t = [test.p_t for test in tests if test.p_t is not None]
+    by_chance = [test.p_permutation for test in tests if test.p_permutation is not None]
+    among = map(max, holm_counts(by_t, ALPHA), holm_counts(by_chance, ALPHA))
+    for cell, p_t, p_permutation, count in zip(family, holm(by_t), holm(by_chance), among, strict=True):
+        yield replace(cell, p_t=p_t, p_permutation=p_permutation, among=count)
+
+
+def _widened(cell: PairDifference, tables: Mapping[str, SuiteTable]) -> PairDifference:
+    """Return the cell with the interval of its confidence in place of the 95 % one."""
+    if cell.among == 1 or cell.found is None or cell.found.interval is None:
+        return cell
+    values, span, clusters = _differences(tables, cell, *_values(tables, cell))
+    interval = difference_interval([*values.values()], span, cell.confidence, clusters)
+    return replace(cell, found=cell.found._replace(interval=interval))
+
+
+def _differences(
+    tables: Mapping[str, SuiteTable], cell: PairDifference, a: Mapping[str, float], b: Mapping[str, float]
+) -> tuple[Mapping[str, float], ValueRange | None, list[str] | None]:
+    """Return the differences of both sides' values, their range, and the cluster of each."""
+    values, unit = differences(a, b), tables[cell.first].columns[cell.measure].measure.unit
+    return values, span_of([*values.values()], unit, is_difference=True), tables[cell.first].clusters_of(a)
 
 
 def _tested(cell: PairDifference) -> bool:
@@ -184,11 +211,7 @@ def compared(
     if reason := reason or _undefined(tables, cell):
         return replace(cell, reason=reason)
     a, b = _values(tables, cell)
-    unit = tables[cell.first].columns[cell.measure].measure.unit
-    span, clusters = (
-        span_of(list(differences(a, b).values()), unit, is_difference=True),
-        tables[cell.first].clusters_of(a),
-    )
+    _, span, clusters = _differences(tables, cell, a, b)
     found = paired([*a.values()], [*b.values()], span=span, clusters=clusters, resamples=resamples)
     if clusters is not None and cell.family == "study":
         # The study's tests are by question, as its plan says; the interval beside them is by cluster.
@@ -238,7 +261,7 @@ def _resamples(n: int) -> int:
 def _tail(
     cell: PairDifference, a: Sequence[float], b: Sequence[float], clusters: Sequence[str] | None
 ) -> PairDifference:
-    tail = replace(cell, quantile=TAIL, p_t=None, p_permutation=None)
+    tail = replace(cell, quantile=TAIL, p_t=None, p_permutation=None, among=1)
     try:
         difference, interval = quantile_difference(a, b, TAIL, clusters=clusters, resamples=_resamples(len(a)))
     except UndefinedError as why:

@@ -18,7 +18,8 @@ FEW = 10
 """With fewer cases than this a test has little power, and the lines say so."""
 _HEAD = (
     "the best of each slice, its mean and its lead over the same cases, with 95 % intervals; a winner beats every "
-    "other; p, the larger of t and permutation test, is by Holm over {}: all pairs on all slices"
+    "other; p, the larger of t and permutation test, and the lead's interval are by Holm over {}: all pairs on all "
+    "slices"
 )
 
 

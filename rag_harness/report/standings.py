@@ -63,7 +63,8 @@ def _standings(fields: Sequence[_Field], suites: Mapping[str, SuiteRecord]) -> S
     """Return the standings. All pairs of all fields are one family of tests."""
     contested = [field for field in fields if not field.why_not]
     draws = min(max(10_000, _DRAWS * sum(comb(len(field.having), 2) for field in contested)), _MOST_DRAWS)
-    cells = adjusted([cell for field in contested for cell in field.cells(suites, draws)])
+    tables = {name: table for field in contested for name, table in field.tables.items()}
+    cells = adjusted([cell for field in contested for cell in field.cells(suites, draws)], tables)
     return Standings(
         found=[field.standing([cell for cell in cells if field.has(cell)]) for field in contested],
         blank=list(_gathered([field for field in fields if field.why_not])),

@@ -11,7 +11,7 @@ Begin reading with ``difference_bounds.py`` and ``bounded.py``.
 
 from __future__ import annotations
 
-from rag_harness.stats.corrections import holm
+from rag_harness.stats.corrections import holm, holm_counts
 from rag_harness.stats.difference_bounds import difference_bounds, difference_interval
 from rag_harness.stats.inputs import Values
 from rag_harness.stats.intervals import Interval
@@ -28,6 +28,7 @@ __all__ = [
     "difference_bounds",
     "difference_interval",
     "holm",
+    "holm_counts",
     "mean_bounds",
     "mean_interval",
     "mean_or_none",

@@ -18,7 +18,10 @@ _MOVED_BY = ("g_mean", "factuality", "answer_relevancy", "recall@5", "token_f1")
 """Measures that order the queries. The first that both experiments of a pair have is used."""
 _ACROSS = 7
 """Most measures in one matrix: more cannot be printed legibly."""
-_TESTS = "p (t): paired t-test; p (perm): Fisher's paired permutation test; both two-sided, adjusted by Holm for"
+_TESTS = (
+    "p (t): paired t-test; p (perm): Fisher's paired permutation test; both two-sided. They are adjusted by Holm, and "
+    "the 95 % intervals with them, for"
+)
 
 
 def differences(runs: Sequence[Run]) -> Section | None:
@@ -104,7 +107,7 @@ def _matrix(run: Run, name: str, pairs: Sequence[Pair], caption: str, family: st
     by_place = {(pair.first, pair.second, pair.measure): pair for pair in pairs}
     lines = [(b, a) for a, b in combinations(sorted(run.experiments), 2)]
     signs = "> the first is better, < the second, both p ≤ 0.05, interval without 0"
-    notes = [f"Mean difference ± half of its 95 % interval; {signs}. {_TESTS} {family}."]
+    notes = [f"Mean difference ± half of its interval; {signs}. {_TESTS} {family}."]
     for start in range(0, len(measures), _ACROSS):
         shown = measures[start : start + _ACROSS]
         rows = [
@@ -122,7 +125,7 @@ def _difference(pair: Pair | None, run: Run) -> Cell:
     if pair.found.interval is None or pair.p_t is None:
         return Cell(f"{difference} (n={n})", "mute", hint=pair.reason)
     half = (pair.found.interval.high - pair.found.interval.low) / 2
-    hint = f"n = {n}; 95 % interval {between}; p (t) {p_t}, p (perm) {p_permutation}"
+    hint = f"n = {n}; interval {between}; p (t) {p_t}, p (perm) {p_permutation}"
     return Cell(f"{difference}{sign_of(pair)} ±{half:.3f}", _tone(pair, run), hint=hint)
 
 

@@ -14,14 +14,14 @@ from rag_harness.report.standing_lines import mean_said
 from rag_harness.report.wording import counted
 
 _HEAD = ("slice", "measure", "cases", "best", "mean", "beats", "no sure difference from", "the same on every case")
-_PAIRS = ("slice", "measure", "pair", "n", "difference", "95 % interval", "p (t)", "p (perm)")
+_PAIRS = ("slice", "measure", "pair", "n", "difference", "interval", "p (t)", "p (perm)")
 _MARKS = (
     "Best: ahead of most others, case by case; all: everybody has the same values. ★ better than every other with a "
     "value, each difference significant by paired t and by permutation test after Holm's correction; with = several "
     "that have the same value on every case, which win together."
 )
 _FAMILY = (
-    "p is adjusted by Holm for {}: every pair on every slice that is asked for. The pairs of the best alone would be "
+    "p and the intervals of differences are adjusted by Holm for {}: every pair on every slice that is asked for. The pairs of the best alone would be "
     "too few, for the same cases say which it is and how much better."
 )
 

@@ -138,7 +138,9 @@ def _more(standing: SliceStanding, cell: PairDifference | None, tables: Mapping[
     gaps = [sign * gap for gap in differences(a, b).values()]
     clusters = tables[cell.first].clusters_of(a)
     try:
-        reach = BoundReach(gaps, span_of(gaps, standing.unit, True), is_difference=True, clusters=clusters)
+        # Each end of the interval that has to exclude 0.
+        confidence = (1 + cell.confidence) / 2
+        reach = BoundReach(gaps, span_of(gaps, standing.unit, True), confidence, is_difference=True, clusters=clusters)
         needed = reach.cases(abs(cell.found.difference))
     except UndefinedError:
         return None
