@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from rag_harness.gates.cluster_names import STANDS_ALONE, describe_missed
+from rag_harness.gates.cluster_names import STANDS_ALONE, describe_missed, unit_of
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.verdict import Interval
 
@@ -163,7 +163,7 @@ def _of_quantile(
 
 def _how(compared: DifferenceBounds, span: ValueRange | None, clusters: Sequence[str] | None) -> str:
     if compared.units:
-        return f"by the paired t test, {describe_missed(compared.units, clusters)}"
+        return f"by the paired t test, {describe_missed(compared.units, unit_of(clusters))}"
     if not compared.guarded:
         return ""
     return f"{compared.guarded}, so {'without assumptions' if span else 'with little certainty'}"

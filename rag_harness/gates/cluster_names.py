@@ -49,19 +49,23 @@ def kind_of_cluster(clusters: Collection[str]) -> str:
     return f"{found.pop()}s" if len(found) == 1 else "clusters"
 
 
-def describe_missed(units: int, clusters: Collection[str] | None) -> str:
-    """Say what a paired test of so many cases, or clusters, assumes: that no large difference is too rare for them.
+def describe_missed(units: int, what: str) -> str:
+    """Say what a paired test of so many units assumes: that no large difference is too rare for them.
 
     Args:
-        units: number of cases, or of clusters where there are any.
-        clusters: cluster of each case; None where there are none.
+        units: number of cases, or of clusters.
+        what: what one of them is: "case", "page", "conversation", "cluster".
     """
     from rag_harness.stats.difference_bounds import rarest_seen
 
+    share = f"1 {what} in {rarest_seen(units):,}"
+    return f"if no large difference is rarer than {share}: {units:,} {what}s could miss it"
+
+
+def unit_of(clusters: Collection[str] | None) -> str:
+    """Return what a bound counts: a case, a page, a conversation or a cluster."""
     is_alone = clusters is None or len(set(clusters)) == len(clusters)
-    what = "cases" if is_alone or clusters is None else kind_of_cluster(clusters)
-    share = f"1 {what[:-1]} in {rarest_seen(units):,}"
-    return f"if no large difference is rarer than {share}: {units:,} {what} could miss it"
+    return "case" if is_alone or clusters is None else kind_of_cluster(clusters).removesuffix("s")
 
 
 def _counted(n: int, what: str) -> str:

@@ -93,7 +93,11 @@ class Gate:
     def condition(self) -> str:
         """The gate without its ``else``: the name of its verdict in reports."""
         right = str(self.right) if isinstance(self.right, Reference) else number_text(self.right)
-        evidence = f" @{number_text(self.confidence)}%{f' {self.test}' if self.test else ''}" if self.confidence is not None else ""
+        evidence = (
+            f" @{number_text(self.confidence)}%{f' {self.test}' if self.test else ''}"
+            if self.confidence is not None
+            else ""
+        )
         return f"{self.where}: {self.what} {self.op} {right}{evidence}"
 
     @property

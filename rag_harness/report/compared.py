@@ -58,8 +58,8 @@ def _suite(diff: RunDiff, suite: str, before: SavedRun, now: SavedRun, width: in
 
 def _table(rows: Sequence[MeasureChange], suite: str, before: SavedRun, now: SavedRun, width: int) -> Iterator[str]:
     sides, clusters = (now.suites[suite], before.suites[suite]), now.clusters.get(suite)
-    found = [paired_of(*sides, row.measure, clusters) for row in rows]
-    yield f"{cut(suite, NAME)}: p adjusted by Holm for {_differing(len(rows))}"
+    found = [paired_of(*sides, row.measure, clusters)._replace(interval=row.interval) for row in rows]
+    yield f"{cut(suite, NAME)}: p and interval by Holm for {_differing(len(rows))}"
     lines = [_HEADER, *(_cells(row, pair, p) for row, pair, p in zip(rows, found, _by_t(found), strict=True))]
     yield from table(narrowed(lines, width, (0, 1, 2, 4, 5, 8)))
     for row, pair in zip(rows, found, strict=True):

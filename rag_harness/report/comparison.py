@@ -8,7 +8,7 @@ from typing import Literal
 
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.gates.bounds import span_of
-from rag_harness.gates.cluster_names import describe_clusters
+from rag_harness.gates.cluster_names import describe_clusters, unit_of
 from rag_harness.measures import measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.cases_needed import CasesNeeded
@@ -26,7 +26,7 @@ from rag_harness.report.run_differences import (
 )
 from rag_harness.report.worse_conversations import ConversationChanges, conversation_changes
 from rag_harness.results.manifest import QUERIES
-from rag_harness.stats import Interval, holm, mean_or_none, permutation_test
+from rag_harness.stats import Interval, difference_interval, holm, holm_counts, mean_or_none, permutation_test
 from rag_harness.stats.by_case import differences, in_both
 from rag_harness.stats.paired import Paired, paired
 from rag_harness.types import GOLDEN
@@ -38,9 +38,11 @@ _SAME = 1e-12
 class MeasureChange:
     """A measure of a suite in two runs, over the cases that have a value in both.
 
-    ``difference`` is the mean of now - before, with its 95 % interval by the gates' method; None where the cases allow
-    none. ``p`` is from the paired permutation test, with Holm's adjustment over the suite's measures that differ; None
-    where every case has the same value in both. ``rose`` and ``fell`` are the cases with a higher and a lower value.
+    ``difference`` is the mean of now - before, with its interval by the gates' method; None where the cases allow none.
+    ``p`` is from the paired permutation test, with Holm's adjustment over the suite's measures that differ; None where
+    every case has the same value in both. ``among`` is the number of measures that Holm's procedure judges p among, and
+    the interval has the ``confidence`` of that; ``alone`` is the 95 % interval, as of the only measure. ``assumed`` is
+    the number of cases or clusters, each a ``unit``, whose paired t test it is of; 0 where it needs none. ``rose`` and ``fell`` are the cases with a higher and a lower value.
     ``better`` is the better side; "" where the measure has none. ``conversations`` are None where no case is a turn.
     ``clusters`` is the number of clusters that the cases are in, and 0 where they are in none; ``alike`` says it
     in words, as "on 9 pages". ``needed`` says how many
@@ -64,6 +66,15 @@ class MeasureChange:
     needed: CasesNeeded | None = field(default=None, compare=False, repr=False)
     errors: str = ""
     alike: str = ""
+    alone: Interval | None = None
+    among: int = 1
+    assumed: int = 0
+    unit: str = "case"
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of the interval."""
+        return 1 - ALPHA / self.among
 
     @property
     def units(self) -> int:
@@ -82,10 +93,10 @@ class MeasureChange:
 
     @property
     def is_moving(self) -> bool:
-        """Whether one of p and interval shows a change, and the other does not."""
+        """Whether p shows a change, or would the interval of the only measure, and both together do not."""
         if self.is_same or self.is_sure or self.errors:
             return False
-        return (self.interval is not None and excludes_0(self.interval)) or (self.p is not None and self.p <= ALPHA)
+        return (self.alone is not None and excludes_0(self.alone)) or (self.p is not None and self.p <= ALPHA)
 
     @property
     def is_surely_worse(self) -> bool:
@@ -199,12 +210,29 @@ def _changes(name: str, now_run: SavedRun, before_run: SavedRun, wanted: Sequenc
         if not now_run.judged_otherwise(before_run, name, each) and not now_run.owed_otherwise(before_run, name, each)
     ]
     clusters = now_run.clusters.get(name)
-    found = [_change(name, measure, now, before, clusters) for measure in measures if measure in both]
-    changes = [change for change in found if change is not None]
+    each_of = (_change(name, measure, now, before, clusters) for measure in measures if measure in both)
+    changes = [change for change in each_of if change is not None]
     # Where no case differs, no sign flip changes anything: that is no test, and no reason to correct the others.
-    tests = [change.p for change in changes if change.p is not None]
-    adjusted = iter(holm(tests) if tests else [])
-    return [change if change.p is None else replace(change, p=next(adjusted)) for change in changes]
+    tested = [change for change in changes if change.p is not None]
+    raw = [change.p for change in tested if change.p is not None]
+    corrected = zip(tested, holm(raw), holm_counts(raw, ALPHA), strict=True) if raw else ()
+    found = {change.measure: _corrected(change, p, among, now, before, clusters) for change, p, among in corrected}
+    return [found.get(change.measure, change) for change in changes]
+
+
+def _corrected(
+    change: MeasureChange,
+    p: float,
+    among: int,
+    now: SavedSuite,
+    before: SavedSuite,
+    clusters: Mapping[str, str] | None,
+) -> MeasureChange:
+    """Return a change with p and interval as one of several measures."""
+    change = replace(change, p=p, among=among)
+    if among == 1 or change.interval is None:
+        return change
+    return replace(change, interval=_interval_of(change, now, before, clusters))
 
 
 def _change(
@@ -231,6 +259,9 @@ def _change(
         conversations=conversation_changes(now, new, old, better),
         clusters=len({clusters[case] for case in cases}) if clusters else 0,
         alike=describe_clusters([clusters[case] for case in cases]) if clusters else "",
+        alone=found.interval,
+        assumed=found.assumed,
+        unit=unit_of([clusters[case] for case in cases] if clusters else None),
         needed=CasesNeeded(now, before, measure, unit_named(measure), clusters),
         errors="" if measure == "error_rate" else many_errors(now, before),
     )
@@ -258,7 +289,18 @@ def paired_of(now: SavedSuite, before: SavedSuite, measure: str, clusters: Mappi
     new, old = in_both(now.values(measure, {}), before.values(measure, {}))
     a, b = [*new.values()], [*old.values()]
     span = span_of([*differences(new, old).values()], unit_named(measure), is_difference=True)
-    return paired(a, b, span=span, clusters=[clusters[case] for case in new] if clusters else None)
+    alike = [clusters[case] for case in new] if clusters else None
+    return paired(a, b, span=span, clusters=alike)
+
+
+def _interval_of(
+    change: MeasureChange, now: SavedSuite, before: SavedSuite, clusters: Mapping[str, str] | None
+) -> Interval:
+    """Return the interval of a change that allows one, with the confidence of the change."""
+    values = differences(*in_both(now.values(change.measure, {}), before.values(change.measure, {})))
+    span = span_of([*values.values()], unit_named(change.measure), is_difference=True)
+    alike = [clusters[case] for case in values] if clusters else None
+    return difference_interval([*values.values()], span, change.confidence, alike)
 
 
 def unit_named(measure: str) -> str:

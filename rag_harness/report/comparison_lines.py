@@ -13,7 +13,7 @@ from rag_harness.report.run_diff_sentences import same_said, sentences
 from rag_harness.report.summary import table
 
 WIDTH = 100
-_HEADER = ("", "before", "now", "difference", "95 % interval", "p", "n", "gained", "lost")
+_HEADER = ("", "before", "now", "difference", "interval", "p", "n", "gained", "lost")
 NAME = 23
 """The most of a name: false_abstention_rate and its arrow."""
 _NONE = "-"

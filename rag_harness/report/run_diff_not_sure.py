@@ -11,10 +11,10 @@ from math import isclose, isfinite
 from rag_harness.gates.units import value_said
 from rag_harness.report.cases_needed import fewest_cases, least_p
 from rag_harness.report.comparison import MeasureChange, unit_named
-from rag_harness.report.pairwise import ALPHA
+from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import LARGE, RunDiff, is_of_one, large, p_of
-from rag_harness.report.run_diff_words import change_said, named, range_said, ruled_out_said
+from rag_harness.report.run_diff_words import change_said, level_said, named, range_said, ruled_out_said
 from rag_harness.report.wording import counted
 
 NO_CHANGE = "No change is shown"
@@ -34,7 +34,9 @@ def not_sure_said(diff: RunDiff) -> str:
         open_said = f"{_are(diff.wide)} too few to rule out {_large(diff)} in {counted(len(diff.wide), 'measure')}"
         return f"Undecided: no change is shown, but {open_said}.{_nearest(diff)}"
     n = len(diff.unsure_answers)
-    intervals = "its 95 % interval contains" if n == 1 else "each 95 % interval contains"
+    levels = {level_said(change) for change in diff.unsure_answers}
+    level = levels.pop() if len(levels) == 1 else "corrected"
+    intervals = f"its {level} interval contains" if n == 1 else f"each {level} interval contains"
     head = (
         f"{counted(n, 'measure')} {'differs' if n == 1 else 'differ'} over the same {range_said(diff.unsure_answers)}"
     )
@@ -93,6 +95,9 @@ def _why(diff: RunDiff, change: MeasureChange) -> str:
     is_least = not change.clusters and isclose(p, least_p(differ, tests))
     least = f" No p is lower with {counted(differ, 'case')} that differ{'s' * (differ == 1)}." if is_least else ""
     adjusted = f", adjusted for {_tests(diff, change)} (Holm)," if tests > 1 else ""
+    if tests > 1 and not excludes_0(change.interval):
+        alone = f"The 95 % interval of {named(change)} alone does not contain 0"
+        return f"{alone}, but adjusted for {_tests(diff, change)} (Holm) it does, and p is above {ALPHA}.{least}"
     return f"The interval of {named(change)} does not contain 0, but p{adjusted} is above {ALPHA}.{least}"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rag_harness.gates.cluster_names import describe_missed
 from rag_harness.report.comparison import MeasureChange
 from rag_harness.report.run_diff import RunDiff, is_spent
 from rag_harness.report.run_diff_not_sure import NO_CHANGE, not_sure_said, settling_said
@@ -83,10 +84,18 @@ def _rest(diff: RunDiff) -> Iterator[Sentence]:
         yield Sentence(" ".join(_by_direction(sure)))
     if sure:
         yield from _unchanged(diff)
+        yield from assumed_said(diff)
     elif diff.unsure:
         yield from map(Sentence, settling_said(diff))
     if len(diff.suites) > 1 and sure:
         yield Sentence("Each experiment is tested by itself: chance shows a change in 1 of 20 that did not change.")
+
+
+def assumed_said(diff: RunDiff) -> Iterator[Sentence]:
+    """Say what the paired tests of sure changes assume, for the fewest cases."""
+    if tested := [change for change in (*diff.answers, *diff.spent) if change.assumed]:
+        fewest = min(tested, key=lambda each: each.assumed)
+        yield Sentence(f"A change is sure only {describe_missed(fewest.assumed, fewest.unit)}.")
 
 
 def _unchanged(diff: RunDiff) -> Iterator[Sentence]:

@@ -26,7 +26,7 @@ def ruled_out_said(change: MeasureChange) -> str:
     """Return beyond which ends a change of the measure would have been seen; its interval must be known."""
     assert change.interval
     ends = [_signed(change, end) for end in change.interval]
-    return f"a change of {named(change)} below {ends[0]} or above {ends[1]} (95 % interval)"
+    return f"a change of {named(change)} below {ends[0]} or above {ends[1]} ({level_said(change)} interval)"
 
 
 def interval_of(change: MeasureChange) -> str:
@@ -34,7 +34,13 @@ def interval_of(change: MeasureChange) -> str:
     if not change.interval:
         return ""
     ends = [_signed(change, end) if isfinite(end) else "any" for end in change.interval]
-    return f"95 % interval {ends[0]} to {ends[1]}"
+    return f"{level_said(change)} interval {ends[0]} to {ends[1]}"
+
+
+def level_said(change: MeasureChange) -> str:
+    """Return the confidence of a change's interval: "95 %", or more where Holm judges it among several measures."""
+    percent = 100 * change.confidence
+    return next(f"{text} %" for digits in (3, 4, 5, 6, 15) if (text := f"{percent:.{digits}g}") != "100")
 
 
 def range_said(changes: Sequence[MeasureChange]) -> str:

@@ -31,7 +31,7 @@ def holm_counts(p_values: Sequence[float], alpha: float = 0.05) -> list[int]:
     p = _checked(p_values, "holm_counts")
     order = np.argsort(p, kind="stable")
     left = np.arange(len(p), 0, -1)
-    failed = np.flatnonzero(p[order] > alpha / left)
+    failed = np.flatnonzero(p[order] * left > alpha)
     if len(failed):
         left[failed[0] :] = left[failed[0]]
     counts = np.empty_like(left)

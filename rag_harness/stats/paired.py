@@ -10,7 +10,7 @@ import numpy as np
 
 from rag_harness.stats.bounded import ValueRange
 from rag_harness.stats.clusters import cluster_sums, standard_error
-from rag_harness.stats.difference_bounds import difference_interval
+from rag_harness.stats.difference_bounds import DifferenceBounds, difference_bounds
 from rag_harness.stats.distributions import t_outside
 from rag_harness.stats.estimate import estimate
 from rag_harness.stats.inputs import (
@@ -38,7 +38,8 @@ class Paired(NamedTuple):
 
     ``interval`` is in the unit of the values. ``effect`` is Cohen's d_z, the mean difference in standard deviations of
     the differences. ``p_t`` and ``p_permutation`` are two-sided. Each is None where it is undefined for the
-    differences, and ``reason`` says why.
+    differences, and ``reason`` says why. ``assumed`` is the number of cases or clusters whose paired t test the
+    interval is of; 0 where it needs no assumption.
     """
 
     n: int
@@ -49,6 +50,7 @@ class Paired(NamedTuple):
     p_permutation: float | None = None
     reason: str = ""
     clusters: int = 0
+    assumed: int = 0
 
     @property
     def counted(self) -> str:
@@ -89,7 +91,7 @@ def paired(
     n, mean = len(differences), float(differences.mean())
     if n == 1:
         return Paired(n, mean, reason=ONE_PAIR)
-    interval = _interval(differences, span, confidence, clusters)
+    interval, _, assumed = _bounds(differences, span, (1 + checked_confidence(confidence)) / 2, clusters)
     sums = cluster_sums(differences, clusters)
     count = len(sums.sizes)
     of = 0 if clusters is None else count
@@ -100,16 +102,16 @@ def paired(
     t = mean / standard_error(sums)
     by_chance = permutation_test(sums.totals, np.zeros(count), resamples=resamples, seed=seed)
     effect = mean / float(differences.std(ddof=1))
-    return Paired(n, mean, interval, effect, t_outside(t, count - 1), by_chance, clusters=of)
+    return Paired(n, mean, interval, effect, t_outside(t, count - 1), by_chance, clusters=of, assumed=assumed)
 
 
-def _interval(
+def _bounds(
     differences: Floats, span: ValueRange | None, confidence: float, clusters: Sequence[Hashable] | None
-) -> Interval | None:
+) -> DifferenceBounds | tuple[None, str, int]:
     try:
-        return difference_interval(differences, span, confidence, clusters)
-    except UndefinedError:
-        return None
+        return difference_bounds(differences, span, confidence, clusters)
+    except UndefinedError as why:
+        return None, str(why), 0
 
 
 def quantile_difference(

@@ -18,7 +18,7 @@ from rag_harness.report.comparison import Comparison, MeasureChange, compare, on
 from rag_harness.report.left_nothing import check_whole
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import RunDiff, run_diff
-from rag_harness.report.run_diff_sentences import sentences, talks_said
+from rag_harness.report.run_diff_sentences import assumed_said, sentences, talks_said
 from rag_harness.shown.markdown import plain
 from rag_harness.types import TrialId
 
@@ -68,7 +68,8 @@ def change_lines(changes: Sequence[Change], room: Room, links: Links) -> Iterato
 
 
 def _said(found: RunDiff, room: Room) -> Iterator[str]:
-    for sentence in sentences(found)[: min(_SENTENCES, room.few)]:
+    shown = sentences(found)[: min(_SENTENCES, room.few)]
+    for sentence in [*shown, *(each for each in assumed_said(found) if each not in shown)]:
         yield f"- {_SIGNS.get(sentence.tone, '')}{room.said(sentence.text)}"
 
 
@@ -89,7 +90,7 @@ def _table(found: RunDiff, room: Room) -> Iterator[str]:
     rows = [_row(change, room) for change in changes[: min(_ROWS, room.rows)]]
     more = f", {len(rows)} of {len(changes)} that changed" if len(changes) > len(rows) else ""
     yield ""
-    yield from table_rows([f"measure{more}", "before", "now", "change, 95 % interval", "p", "questions"], rows)
+    yield from table_rows([f"measure{more}", "before", "now", "change, interval", "p", "questions"], rows)
 
 
 def _row(change: MeasureChange, room: Room) -> list[str]:

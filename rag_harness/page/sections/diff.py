@@ -16,7 +16,7 @@ from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import RunDiff, run_diff
 from rag_harness.report.run_diff_sentences import same_said, sentences
 
-_HEAD = ("measure", "n", "before", "now", "difference", "95 % interval", "p (Holm)", "gained", "lost")
+_HEAD = ("measure", "n", "before", "now", "difference", "interval", "p (Holm)", "gained", "lost")
 _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
 """Measures whose queries are listed; for other measures they are counted."""
 _UNKNOWN = (
@@ -101,8 +101,8 @@ def _tables(
 ) -> Iterator[Block]:
     if changes:
         note = (
-            "Over the cases that have a value in both. p: paired permutation test, adjusted by Holm for the measures "
-            "that differ; the interval is that of gates. gained: queries that got better."
+            "Over the cases that have a value in both. p: paired permutation test; the interval is that of gates. "
+            "Both are adjusted by Holm for the measures that differ. gained: queries that got better."
         )
         rows = [_row(change, now) for change in changes]
         yield Table(f"diff-{number}-{suite}", _HEAD, rows, f"{suite}: from {before.name} to {now.name}", [note])

@@ -46,7 +46,7 @@ def test_the_second_minus_the_first_with_both_tests() -> None:
     p = scipy.stats.ttest_rel(NOW, BEFORE).pvalue
     assert row.split()[:5] == ["token_f1", "0.440", "0.600", "5", "+0.160"]
     assert f"{p:.3f}" in row
-    assert "e3: p adjusted by Holm for the 2 measures that differ" in lines
+    assert "e3: p and interval by Holm for the 2 measures that differ" in lines
     assert "  recall@5: all differences are equal, so no t-test" in lines
     (fell,) = [line for line in lines if line.startswith("  recall@5  ")]
     assert fell.split()[-2:] == ["-", "0.125"], "sign flips need no spread: 2 of 32, times 2 measures"

@@ -18,7 +18,7 @@ from rag_harness.report.pairwise_lines import pairwise_lines
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.results.score import Author, ScoreLine, row_digest
-from rag_harness.stats import holm
+from rag_harness.stats import difference_interval, holm, holm_counts
 from tests.unit.rows import make_row
 from tests.unit.tables import tables_of
 
@@ -99,6 +99,26 @@ def test_holm_is_over_each_family_of_its_own() -> None:
     assert sum(cell.family == "study" and cell.p_t is not None for cell in cells.values()) == 4
 
 
+def test_an_interval_has_the_confidence_that_its_p_is_judged_at() -> None:
+    tables = study()
+    cells = found_in(tables)
+    for family in ("study", "others"):
+        tests = [cell for cell in cells.values() if cell.family == family and cell.p_t is not None]
+        counts = [
+            holm_counts([p for cell in tests if cell.found and (p := getattr(cell.found, kind)) is not None])
+            for kind in ("p_t", "p_permutation")
+        ]
+        assert [cell.among for cell in tests] == [max(pair) for pair in zip(*counts, strict=True)]
+        for cell in tests:
+            assert cell.found
+            a, b = (tables[name].values(cell.measure, {}) for name in (cell.first, cell.second))
+            differences = [a[case] - b[case] for case in a if case in b]
+            assert cell.found.interval == difference_interval(differences, (-1, 1), 1 - 0.05 / cell.among)
+            assert cell.as_json()["confidence"] == 1 - 0.05 / cell.among
+    tail = cells["e3 - e2", "hri", True]
+    assert tail.confidence == 0.95, "it has no test"
+
+
 def test_the_tail_has_an_interval_and_no_test() -> None:
     cell = found_in(study())["e3 - e2", "hri", True]
     assert cell.found is not None
@@ -149,7 +169,7 @@ def test_lines_fit_and_show_both_tests_and_what_is_not_defined() -> None:
     assert any(line.startswith("e3 - e1") and "HRI_gold ↓" in line for line in lines)
     assert "no test of G_mean, HRI, CP, F: e1 has no value (no retrieval)" in text
     (head,) = [line for line in lines if line.startswith("the study's")]
-    assert " ".join(head.split()) == "the study's n difference 95 % interval d_z p (t) p (perm)"
+    assert " ".join(head.split()) == "the study's n difference interval d_z p (t) p (perm)"
 
 
 def test_a_star_needs_both_tests() -> None:

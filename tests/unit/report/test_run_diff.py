@@ -64,6 +64,10 @@ def test_worse_with_its_figures_first() -> None:
     assert first(before, now).endswith(", p 0.002) over the same 20 cases."), "2 of 2 ** 10 sign flips, one test"
     assert sentences(diff_of(before, now))[0].tone == "bad"
     assert said(before, now)[2] == "No other change is sure: 1 measure is the same in every case."
+    assert (
+        said(before, now)[3]
+        == "A change is sure only if no large difference is rarer than 1 case in 5: 20 cases could miss it."
+    )
 
 
 def test_better_is_the_other_way_round() -> None:
@@ -145,7 +149,9 @@ def test_a_change_is_sure_by_its_p_and_by_its_interval() -> None:
     four = diff_of(e3(1, **dict.fromkeys(names, NONE)), e3(2, **dict.fromkeys(names, up(7, 1.0))))
     assert not four.answers
     assert {change.p for change in four.unsure} == {4 * 2 / 2**7}, "too high, of four tests"
-    assert all(change.interval and change.interval.low > 0 for change in four.unsure)
+    assert all(change.alone and change.alone.low > 0 for change in four.unsure), "it would be sure of one alone"
+    assert all(change.interval and change.interval.low < 0 for change in four.unsure), "as p, it is of four"
+    assert all(change.is_moving and change.confidence == 1 - 0.05 / 4 for change in four.unsure)
     (change,) = diff_of(e3(1, recall_at_5=NONE), e3(2, recall_at_5=up(6, 0.1))).unsure
     assert change.p == pytest.approx(2 / 2**6), "low enough, but:"
     assert change.interval
@@ -221,11 +227,11 @@ def refusing(day: int, refuses: bool) -> SavedRun:
 def test_a_service_that_declines_everything_is_undecided_not_unchanged() -> None:
     texts = said(refusing(1, False), refusing(2, True))
     assert texts[0].startswith("Undecided: 7 to 8 cases are too few for a verdict on 4 measures. Seen, but not sure: ")
-    assert "expectations of e3 fell from 1.000 to 0.125 (-0.875, 95 % interval -0.997 to -0.153, p 0.062)" in texts[0]
+    assert "expectations of e3 fell from 1.000 to 0.125 (-0.875, 98.8 % interval -0.999 to +0.018, p 0.062)" in texts[0]
     assert texts[0].endswith("; and 2 more measures.")
     assert texts[2] == (
-        "The interval of expectations of e3 does not contain 0, but p, adjusted for 4 measures (Holm), is above 0.05. "
-        "No p is lower with 7 cases that differ."
+        "The 95 % interval of expectations of e3 alone does not contain 0, but adjusted for 4 measures (Holm) it does, "
+        "and p is above 0.05. No p is lower with 7 cases that differ."
     )
     ways = "or a gate on expectations alone, which you choose before the next run."
     settled = re.fullmatch(rf"What would settle it: about (\d+) more cases like these, {ways}", texts[3])

@@ -21,7 +21,7 @@ from rag_harness.report.run_diff_sentences import sentences
 from rag_harness.report.saved_runs import read_run
 from tests.browser.runs import JUDGED, Study
 from tests.unit.page.recount import chance
-from tests.unit.page.recount.compared_tables import NEITHER, Pair, between
+from tests.unit.page.recount.compared_tables import NEITHER, between, interval_problem
 from tests.unit.page.recount.fits import Ends, problem
 from tests.unit.page.recount.formulas import LOWER
 from tests.unit.page.recount.rows import RunFiles, read_files
@@ -32,7 +32,7 @@ pytest.importorskip("scipy", reason="the second program needs scipy")
 
 CHANGE = re.compile(
     r"(?P<measure>[\w@]+) of (?P<suite>\w+) (?P<way>rose|fell) from (?P<before>[\d.]+) to (?P<now>[\d.]+) "
-    r"\((?P<by>[-+][\d.]+), 95 % interval (?P<low>[-+][\d.]+) to (?P<high>[-+][\d.]+), p (?P<p><?[\d.]+)\) "
+    r"\((?P<by>[-+][\d.]+), (?P<level>[\d.]+) % interval (?P<low>[-+][\d.]+) to (?P<high>[-+][\d.]+), p (?P<p><?[\d.]+)\) "
     r"over the same (?P<n>\d+) cases"
 )
 SPENT = ("total_ms", "tokens")
@@ -60,33 +60,42 @@ class Recount:
     def p(self) -> dict[tuple[str, str], Ends]:
         """The ends of the p of each measure that differs, adjusted over those of its suite."""
         found: dict[tuple[str, str], Ends] = {}
-        for suite in {key[0] for key in self.pairs}:
-            keys = [key for key in self.pairs if key[0] == suite and key not in self.same]
-            raw = [chance.permutation(self.pairs[key].differences) for key in keys]
-            lows, highs = (chance.holm([ends[side] for ends in raw]) for side in (0, 1))
+        for keys, *raw in self._families():
+            lows, highs = map(chance.holm, raw)
             found |= dict(zip(keys, zip(lows, highs, strict=True), strict=True))
         return found
 
     @cached_property
+    def among(self) -> dict[tuple[str, str], range]:
+        """Among how many measures each that differs may be judged."""
+        return {key: count for keys, *raw in self._families() for key, count in zip(keys, chance.among(*raw))}
+
+    def _families(self) -> Iterator[tuple[list[tuple[str, str]], list[float], list[float]]]:
+        """Yield the measures of each suite that differ, with the lower and the upper ends of p."""
+        for suite in {key[0] for key in self.pairs}:
+            keys = [key for key in self.pairs if key[0] == suite and key not in self.same]
+            raw = [chance.permutation(self.pairs[key].differences) for key in keys]
+            yield keys, [ends[0] for ends in raw], [ends[1] for ends in raw]
+
+    @cached_property
     def sure(self) -> list[tuple[str, str]]:
         """What chance hardly explains."""
-        return [key for key, ends in self.p.items() if ends[1] <= 0.05 and _apart(self.pairs[key], key[1])]
+        return [key for key, ends in self.p.items() if ends[1] <= 0.05 and self._is_apart(key)]
+
+    def _is_apart(self, key: tuple[str, str]) -> bool:
+        low, high = self.ends(key)
+        return low > 0 or high < 0
+
+    def ends(self, key: tuple[str, str]) -> tuple[float, float]:
+        """Return the outermost ends that the interval of a measure may have."""
+        low, high = self.pairs[key].interval(key[1], self.among[key][-1]) or (-1.0, 1.0)
+        return chance.pair(low)[0], chance.pair(high)[1]
 
     def direction(self, key: tuple[str, str]) -> str:
         """Return what a change means."""
         if key[1] in NEITHER:
             return "neither"
         return "better" if (fmean(self.pairs[key].differences) > 0) != (key[1] in LOWER) else "worse"
-
-
-def _apart(pair: Pair, measure: str) -> bool:
-    low, high = _ends(pair, measure)
-    return low > 0 or high < 0
-
-
-def _ends(pair: Pair, measure: str) -> tuple[float, float]:
-    low, high = pair.interval(measure) or (-1.0, 1.0)
-    return chance.pair(low)[0], chance.pair(high)[1]
 
 
 def problems(texts: Sequence[str], recount: Recount) -> Iterator[str]:
@@ -98,7 +107,9 @@ def problems(texts: Sequence[str], recount: Recount) -> Iterator[str]:
         difference = fmean(pair.differences)
         yield problem(f"{said['before']} {said['now']}", "{} {}", fmean(pair.second), fmean(pair.first))
         yield problem(said["by"], "{}", difference)
-        yield problem(f"{said['low']} {said['high']}", "{} {}", *(pair.interval(key[1]) or ()))
+        count = round(5 / (100 - float(said["level"])))
+        yield "" if count in recount.among[key] else f"{key} as one of {count} and not of {recount.among[key]}"
+        yield interval_problem("{} {}", f"{said['low']} {said['high']}", pair, key[1], range(count, count + 1))
         yield problem(said["n"], "{}", len(pair.first))
         yield "" if (said["way"] == "rose") == (difference > 0) else f"{key} did not {said['way']}"
         if said["p"] == "<0.001":
@@ -117,7 +128,7 @@ def verdict(recount: Recount) -> str:
             return f"Now is {way} than before: "
     if ways:
         return "Now differs from before"
-    found = [max(map(abs, _ends(recount.pairs[key], key[1]))) for key in recount.p if key[1] not in SPENT]
+    found = [max(map(abs, recount.ends(key))) for key in recount.p if key[1] not in SPENT]
     return "Undecided: no change is shown, but " if max(found) >= 0.1 else "No change is shown: "
 
 
@@ -168,7 +179,7 @@ def test_each_sentence_is_recounted(two: tuple[Path, Path]) -> None:
     assert not unsure or int(unsure[1]) == len(recount.p) - len(recount.sure)
     wide = re.search(r"too few to rule out a change of 0.1 or more in (\d+) measures", everything)
     assert not wide or int(wide[1]) == sum(
-        max(map(abs, _ends(recount.pairs[key], key[1]))) >= 0.1 for key in recount.p if key[1] not in SPENT
+        max(map(abs, recount.ends(key))) >= 0.1 for key in recount.p if key[1] not in SPENT
     )
     assert CHANGE.search(everything) or "Ruled out" in everything
 

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from rag_harness.report.pairwise import PairDifference, excludes_0
 from rag_harness.report.standing import SliceStanding
 from rag_harness.report.standing_lines import standing_lines
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.stats import difference_interval, holm
+from rag_harness.stats.inputs import Floats
 from tests.unit.report.standing_tables import Values, kinds, stand, table
 
 A, B = 24, 20
@@ -55,9 +57,38 @@ def test_the_figures_are_those_of_the_slice_alone() -> None:
     assert (found.cases, found.n, cell.n) == (A, A, A)
     assert found.mean == pytest.approx(np.mean(ours))
     assert cell.difference == pytest.approx(np.mean(ours - theirs))
-    assert cell.interval == difference_interval(ours - theirs, (-1, 1))
-    assert cell.interval == pytest.approx(tuple(oracle.confidence_interval()), abs=0.01)
+    confidence = found.against[0].confidence
+    assert confidence > 0.95, "one of six tests"
+    assert cell.interval == difference_interval(ours - theirs, (-1, 1), confidence)
+    assert cell.interval == pytest.approx(tuple(oracle.confidence_interval(confidence)), abs=0.01)
     assert cell.p_t == pytest.approx(oracle.pvalue)
+
+
+def test_an_interval_excludes_0_only_where_the_corrected_test_is_significant() -> None:
+    """Of 10 experiments that differ a little, some are better by a test of their own, and by Holm over 45 few are."""
+    rng = np.random.default_rng(11)
+    shifts = np.linspace(0, 0.06, 10)
+    many = {
+        f"t{n}": table(kinds(a=60), token_f1=(rng.normal(0.5 + shift, 0.1, 60)).tolist())
+        for n, shift in enumerate(shifts)
+    }
+    cells = on(many)["kind=a"].against
+    alone = [scipy.stats.ttest_rel(*_values(many, cell)).pvalue for cell in cells]
+    assert sum(p <= 0.05 for p in alone) > sum(cell.is_significant for cell in cells)
+    for cell, p in zip(cells, alone, strict=True):
+        assert cell.found
+        assert cell.found.interval
+        assert cell.p_t is not None
+        low, high = scipy.stats.ttest_rel(*_values(many, cell)).confidence_interval(cell.confidence)
+        assert cell.found.interval.low <= low + 1e-12
+        assert cell.found.interval.high >= high - 1e-12
+        assert (low > 0 or high < 0) == (p * cell.among <= 0.05) == (cell.p_t <= 0.05)
+        assert cell.is_significant or not excludes_0(cell.found.interval)
+
+
+def _values(tables: dict[str, SuiteTable], cell: PairDifference) -> tuple[Floats, Floats]:
+    first, second = (tables[name].columns["token_f1"].values for name in (cell.first, cell.second))
+    return first, second
 
 
 def test_holm_is_over_all_pairs_of_all_slices_and_not_over_those_of_the_best() -> None:

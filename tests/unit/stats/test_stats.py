@@ -108,10 +108,27 @@ def test_holm_rejects_what_stepping_down_rejects(p: list[float], alpha: float) -
     assert {i for i, value in enumerate(stats.holm(p)) if value <= alpha} == rejected
 
 
+@given(st.lists(shares | st.sampled_from([0.01, 0.02, 0.04]), min_size=1, max_size=12), st.floats(0.001, 0.5))
+def test_holm_counts_are_of_the_step_that_decides(p: list[float], alpha: float) -> None:
+    counts = stats.holm_counts(p, alpha)
+    assert [value <= alpha for value in stats.holm(p)] == [
+        value * count <= alpha for value, count in zip(p, counts, strict=True)
+    ]
+    assert all(1 <= count <= len(p) for count in counts)
+    assert len(set(zip(p, counts, strict=True))) == len(set(p)), "equal p-values have equal intervals"
+
+
+def test_holm_counts_of_a_worked_example() -> None:
+    assert stats.holm_counts([0.01, 0.04, 0.03, 0.005]) == [3, 2, 2, 4], "0.03 > 0.05 / 2 ends the steps"
+    assert stats.holm_counts([0.2]) == [1]
+
+
 @pytest.mark.parametrize("p", [[-0.1], [0.5, 1.1]])
 def test_holm_wants_p_values(p: list[float]) -> None:
     with pytest.raises(ValueError, match="from 0 to 1"):
         stats.holm(p)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        stats.holm_counts(p)
 
 
 def test_mean_or_none() -> None:

@@ -109,6 +109,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def holm_counts(p_values: Sequence[float]) -> list[int]:
+    """Return among how many tests each is judged: one fewer after each that holds, and no fewer after one that fails."""
+    counts: dict[float, int] = {}
+    left, is_open = len(p_values), True
+    for p in sorted(p_values):
+        counts.setdefault(p, left)
+        is_open = is_open and p * left <= 0.05
+        left -= is_open
+    return [counts[p] for p in p_values]
+
+
+def among(*p_values: Sequence[float]) -> list[range]:
+    """Return among how many tests each may be judged, where its p lies between those of several lists."""
+    every = zip(*map(holm_counts, p_values), strict=True)
+    return [range(min(counts), max(counts) + 1) for counts in every]
+
+
 def _ends(drawn: Floats, theirs: int = THEIRS, tail: float = 0.025) -> Interval:
     """Return where the ends of an interval may lie that others estimated from so many draws of their own."""
     reach = _SURE * sqrt(tail * (1 - tail) * (1 / theirs + 1 / len(drawn)))

@@ -51,12 +51,12 @@ class Pair:
         size = max(map(abs, [*self.first, *self.second]), default=0.0)
         return bool(len(self.first) < 2 or np.ptp(self.differences) <= 1e-12 * size)
 
-    def interval(self, measure: str) -> chance.Interval | None:
-        """Return the 95 % interval of the mean difference; None where nothing bounds it."""
+    def interval(self, measure: str, among: int = 1) -> chance.Interval | None:
+        """Return the interval of the mean difference, as one of so many of 95 %; None where nothing bounds it."""
         span = span_of(measure, self.differences, -1.0)
         if len(self.first) < 2 or (self.is_flat and not span):
             return None
-        return chance.difference_bounds(self.differences, span, 0.025)
+        return chance.difference_bounds(self.differences, span, 0.025 / among)
 
 
 def pair_of(files: RunFiles, first: str, second: str, measure: str) -> Pair:
@@ -84,6 +84,15 @@ class Family:
         self.pairs = tested
         self.by_t = dict(zip(tested, chance.holm(raw), strict=True))
         self.by_chance = dict(zip(tested, zip(lows, highs, strict=True), strict=True))
+        by_draws = chance.among(*([ends[side] for ends in chances] for side in (0, 1)))
+        self._among = dict(zip(tested, zip(chance.among(raw), by_draws, strict=True), strict=True))
+
+    def among(self, key: Key) -> range:
+        """Return among how many tests a pair may be judged: of both tests, the one that has more left."""
+        if key not in self._among:
+            return range(1, 2)
+        by_t, by_chance = self._among[key]
+        return range(max(by_t[0], by_chance[0]), max(by_t[-1], by_chance[-1]) + 1)
 
     def p_problems(self, key: Key, by_t: str, by_chance: str) -> Iterator[str]:
         """Recount both p-values of a pair."""
@@ -98,10 +107,15 @@ class Family:
         if key not in self.by_t or self.pairs[key].are_broken or self.by_t[key] > 0.05 or self.by_chance[key][0] > 0.05:
             return False
         measure = key[1].split()[-1] if "=" in key[1] else named(key[1])
-        (low_0, low_1), (high_0, high_1) = map(chance.pair, self.pairs[key].interval(measure) or (1.0, 1.0))
-        if low_1 <= 0 <= high_0:
+        found = [self._excludes_0(key, measure, count) for count in self.among(key)]
+        if not any(each is not False for each in found):
             return False
-        return True if self.by_chance[key][1] <= 0.05 and (low_0 > 0 or high_1 < 0) else None
+        return True if self.by_chance[key][1] <= 0.05 and all(found) else None
+
+    def _excludes_0(self, key: Key, measure: str, count: int) -> bool | None:
+        """Return whether the interval as one of so many tests does not hold 0; None where that hangs on the draws."""
+        (low_0, low_1), (high_0, high_1) = map(chance.pair, self.pairs[key].interval(measure, count) or (1.0, 1.0))
+        return False if low_1 <= 0 <= high_0 else True if low_0 > 0 or high_1 < 0 else None
 
 
 def _p(text: str, ends: Ends, key: Key) -> str:
@@ -125,7 +139,7 @@ def study(files: RunFiles, table: ShownTable) -> Iterator[str]:
             yield "" if by_t == by_chance == effect == "-" else f"{key}: a quantile has no test"
             continue
         yield problem(difference, "{}", fmean(pair.differences))
-        yield _interval(pair, between, named(key[1]))
+        yield interval_problem("[{}, {}]", between, pair, named(key[1]), family.among(key))
         yield problem(effect, *(("-",) if pair.is_flat else ("{}", fmean(pair.differences) / stdev(pair.differences))))
         yield from family.p_problems(key, by_t, by_chance)
         yield _sentence(said, pair, family.is_significant(key), key)
@@ -143,9 +157,14 @@ def _sentence(said: str, pair: Pair, is_sure: bool | None, key: Key) -> str:
     return "" if said.startswith(wanted) else f"{key}: {said!r}, where {wanted!r} is right"
 
 
-def _interval(pair: Pair, text: str, measure: str) -> str:
-    ends = pair.interval(measure)
-    return problem(text, "[{}, {}]", *ends) if ends else problem(text, "-")
+def interval_problem(form: str, text: str, pair: Pair, measure: str, among: range) -> str:
+    """Return what is wrong with an interval that is of one of so many tests; empty where it is right for one count."""
+    found = [problem(text, form, *ends) if ends else problem(text, "-") for ends in _intervals(pair, measure, among)]
+    return "" if "" in found else found[0]
+
+
+def _intervals(pair: Pair, measure: str, among: range) -> list[chance.Interval | None]:
+    return [pair.interval(measure, count) for count in among]
 
 
 def matrix(files: RunFiles, table: ShownTable) -> Iterator[str]:
@@ -181,14 +200,17 @@ def _difference(key: Key, cell: Shown, pair: Pair, family: Family) -> Iterator[s
     if pair.is_flat:
         yield problem(cell.text, "{} (n={})", difference, len(pair.first))
         return
-    low, high = pair.interval(named(key[1])) or (inf, inf)
     right = ">" if (difference > 0) != (named(key[1]) in LOWER) else "<"
     sign = right if right in cell.text else ""
     yield "" if family.is_significant(key) in (bool(sign), None) else f"{key}: the sign of {cell.text!r}"
-    yield problem(cell.text, f"{{}}{sign} ±{{}}", difference, _half(low, high))
-    form = "n = {}; 95 % interval [{}, {}]; p (t) {p}, p (perm) {p}"
+    form = "n = {}; interval [{}, {}]; p (t) {p}, p (perm) {p}".format("{}", "{}", "{}", p="{}")
     by_t, by_chance = re.findall(r"p \([a-z]+\) ([<\d.]+)", cell.hint) or ("", "")
-    yield problem(cell.hint, form.format("{}", "{}", "{}", p="{}"), len(pair.first), low, high, by_t, by_chance)
+    found = [
+        problem(cell.text, f"{{}}{sign} ±{{}}", difference, _half(low, high))
+        or problem(cell.hint, form, len(pair.first), low, high, by_t, by_chance)
+        for low, high in (ends or (inf, inf) for ends in _intervals(pair, named(key[1]), family.among(key)))
+    ]
+    yield "" if "" in found else found[0]
     yield from family.p_problems(key, by_t, by_chance)
 
 
@@ -235,13 +257,14 @@ def changes(files: RunFiles, table: ShownTable) -> Iterator[str]:
     pairs = {(suite, name): between(*sides, name) for name in names}
     chances = [chance.permutation(pair.differences) for pair in pairs.values()]
     lows, highs = (chance.holm([ends[side] for ends in chances]) for side in (0, 1))
+    among = chance.among(*([ends[side] for ends in chances] for side in (0, 1)))
     for place, (key, pair) in enumerate(pairs.items()):
         n, before, now, difference, interval, p, gained, lost = (cell.text for cell in table.rows[place][1:])
         up, down = sum(by > 1e-12 for by in pair.differences), sum(by < -1e-12 for by in pair.differences)
         yield problem(n, "{}", len(pair.first))
         yield problem(f"{before} {now}", "{} {}", fmean(pair.second), fmean(pair.first))
         yield problem(difference, "{}", fmean(pair.differences))
-        yield _interval(pair, interval, key[1])
+        yield interval_problem("[{}, {}]", interval, pair, key[1], among[place])
         yield _p(p, (lows[place], highs[place]), key)
         if key[1] in NEITHER:
             yield (

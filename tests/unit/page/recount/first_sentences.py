@@ -11,7 +11,7 @@ from statistics import fmean
 import scipy.stats
 
 from tests.unit.page.recount import chance
-from tests.unit.page.recount.compared_tables import pair_of
+from tests.unit.page.recount.compared_tables import interval_problem, pair_of
 from tests.unit.page.recount.fits import problem
 from tests.unit.page.recount.formulas import is_measured, values_of
 from tests.unit.page.recount.rows import RunFiles
@@ -58,8 +58,7 @@ def _sure(files: RunFiles, text: str) -> Iterator[str]:
         pair = pair_of(files, first, second, measure)
         yield problem(difference, "{}", fmean(pair.differences))
         yield problem(n, "{}", len(pair.first))
-        interval = pair.interval(measure)
-        yield problem(f"{low} {high}", "{} {}", *interval) if interval and low else ""
+        yield interval_problem("{} {}", f"{low} {high}", pair, measure, range(1, tests + 1)) if low else ""
         if p:
             raw = [float(scipy.stats.ttest_rel(pair.first, pair.second).pvalue), *chance.permutation(pair.differences)]
             # Holm's correction raises a p-value, at most by the number of tests.

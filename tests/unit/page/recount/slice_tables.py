@@ -8,7 +8,7 @@ from itertools import combinations
 from statistics import fmean
 
 from tests.unit.page.recount import chance
-from tests.unit.page.recount.compared_tables import Family, Key, Pair, named
+from tests.unit.page.recount.compared_tables import Family, Key, Pair, interval_problem, named
 from tests.unit.page.recount.fits import problem
 from tests.unit.page.recount.formulas import LOWER, is_measured, values_of
 from tests.unit.page.recount.page_tables import Shown, ShownTable
@@ -108,9 +108,9 @@ def pairs(files: RunFiles, table: ShownTable) -> Iterator[str]:
             continue
         yield problem(n, "{}", len(pair.first))
         yield problem(difference, "{}", fmean(pair.differences))
-        ends = pair.interval(contest.place[2]) or ()
-        yield problem(between, "[{}, {}]" if ends else "-", *ends)
-        yield from contests.family.p_problems(_key(contest.place, *sorted((first, second))), by_t, by_chance)
+        key = _key(contest.place, *sorted((first, second)))
+        yield interval_problem("[{}, {}]", between, pair, contest.place[2], contests.family.among(key))
+        yield from contests.family.p_problems(key, by_t, by_chance)
     shown = len(table.rows)
     wanted = sum(len(contest.values) - 1 for contest in contests.by_place.values())
     yield "" if shown == wanted else f"{shown} differences of {wanted}"

@@ -49,6 +49,23 @@ def test_a_clear_lead_is_sure_and_its_figures_are_those_of_the_values() -> None:
     assert found.subject == "e2"
 
 
+def test_a_lead_that_is_not_sure_of_many_stands_beside_an_interval_that_contains_0() -> None:
+    rng = np.random.default_rng(8)
+    base = rng.uniform(0.2, 0.6, N)
+    others = {f"e{place}": base + rng.normal(0, 0.1, N) for place in range(1, 5)}
+    best = base + rng.normal(0.07, 0.1, N)
+    tables = {name: table(LABELS, token_f1=found.tolist()) for name, found in others.items()}
+    (lead,) = only(**tables, e9=table(LABELS, token_f1=best.tolist())).leads
+    assert lead.nearest is not None
+    assert lead.nearest.found is not None
+    alone = difference_interval(best - others[lead.nearest.second], (-1, 1))
+    assert (lead.best, lead.is_sure) == (["e9"], False)
+    assert alone.low > 0, "as of the only two"
+    assert lead.nearest.found.interval is not None
+    assert lead.nearest.found.interval.low < 0, "as one of 10 pairs"
+    assert lead.more is not None
+
+
 def test_a_small_lead_is_not_sure_and_says_how_many_questions_more_would_show_it() -> None:
     low, high = BASE.tolist(), np.clip(BASE + RNG.normal(0.03, 0.2, N), 0, 1).tolist()
     (lead,) = only(e1=table(LABELS, token_f1=low), e2=table(LABELS, token_f1=high)).leads
@@ -57,7 +74,7 @@ def test_a_small_lead_is_not_sure_and_says_how_many_questions_more_would_show_it
     # So many questions like these show the difference in about four of five runs, by the test that judges here.
     gaps = np.subtract(high, low) * (1 if np.mean(high) > np.mean(low) else -1)
     drawn = RNG.choice(gaps, (200, N + lead.more))
-    shown = sum(difference_interval(each, (-1, 1), confidence=0.9).low > 0 for each in drawn)
+    shown = sum(difference_interval(each, (-1, 1)).low > 0 for each in drawn)
     assert 0.7 <= shown / 200 <= 0.9
 
 
