@@ -6,20 +6,35 @@ Scores are drawn as ours look: none at all for a third of the cases, right for m
 skewed, rarely anything but right; differences as those of two such scores, or rare gains and losses. A verdict is wrong
 where a bound lies beyond the mean of what was drawn from: PASS where the lower one does, FAIL where the upper one does.
 Goal: 5 % each at 95 %, and 94 % of the intervals hold the mean. Weights are drawn 1,000 times instead of 10,000.
+
+Breaks: most cases are a little up, a few are broken, and the true mean is 0. A sample without a broken case looks like
+cases of which none breaks, so no test is right where breaks are rarer than 4 in n; from there on the goal holds. By
+page, a page of five breaks as a whole, and half of the variance of the others is the page's; n counts pages.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
 
 from rag_harness.gates.early_stop import EarlyStop
 from rag_harness.gates.grammar import Gate
-from rag_harness.stats import Interval, bounded, difference_bounds, mean_bounds
+from rag_harness.stats import (
+    Interval,
+    bounded,
+    clopper_pearson,
+    difference_bounds,
+    difference_interval,
+    holm_counts,
+    mean_bounds,
+)
 from rag_harness.stats.clusters import cluster_sums
+from rag_harness.stats.difference_bounds import SEEN
+from rag_harness.stats.distributions import t_outside
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.settling import BoundReach
 from rag_harness.stats.students import t_bounds
@@ -30,6 +45,16 @@ Bounds = Callable[[Floats, float], Interval]
 DRAWS = 1000
 CASES = (20, 40, 99, 100, 200, 999, 1000, 5000)
 RARE = (0.003, 0.01, 0.02)
+BROKEN = tuple(product((0.01, 0.02, 0.05, 0.1), (0.3, 0.6, 1.0), (0.03, 0.05, 0.1)))
+"""Share of the cases that break, by how much, and the deviation of the others."""
+BROKEN_CASES = (20, 40, 100, 200, 400, 1000)
+GRADED: dict[str, Draw] = {
+    "Beta(8, 2)": lambda rng, n: rng.beta(8, 2, n),
+    "Beta(4, 1)": lambda rng, n: rng.beta(4, 1, n),
+    "0, 0.25 … 1": lambda rng, n: rng.integers(0, 5, n) / 4,
+}
+STOPS = 5000
+"""Runs of an early stop with graded values."""
 SCORES: dict[str, Draw] = {
     "zero-inflated": lambda rng, n: np.where(rng.random(n) < 0.3, 0, rng.beta(5, 2, n)),
     "mostly zero": lambda rng, n: np.where(rng.random(n) < 0.75, 0, rng.beta(2, 5, n)),
@@ -103,6 +128,34 @@ def wrong(
     return found
 
 
+def broken(rng: np.random.Generator, n: int, shape: tuple[float, float, float], by_page: bool) -> Floats:
+    """Return differences of n cases, or of five cases of each of n pages, whose true mean is 0."""
+    share, depth, deviation = shape
+    up, breaks = share * depth / (1 - share), rng.random(n) < share
+    if not by_page:
+        return np.where(breaks, -depth, rng.normal(up, deviation, n)).clip(-1, 1)
+    part = deviation * np.sqrt(0.5)
+    others = rng.normal(up, part, n)[:, None] + rng.normal(0, part, (n, 5))
+    return np.where(breaks[:, None], -depth, others).clip(-1, 1).ravel()
+
+
+def wrong_of_broken(
+    shape: tuple[float, float, float], n: int, by_page: bool, runs: int, seed: int
+) -> tuple[float, float, float]:
+    """Return how often better is wrong, and with ``robust``, and how often a 95 % interval holds the mean."""
+    rng, pages = np.random.default_rng(seed), np.repeat(np.arange(n), 5).tolist() if by_page else None
+    found = []
+    for _ in range(runs):
+        values = broken(rng, n, shape, by_page)
+        low, high = difference_interval(values, (-1, 1), 0.95, pages)
+        better = difference_bounds(values, (-1, 1), 0.95, pages).interval.low > 0
+        # No lower bound without assumptions is above the mean of the cases.
+        robust = values.mean() > 0 and mean_bounds(values, (-1, 1), 0.95, pages).low > 0
+        found.append((better, robust, low <= 0 <= high))
+    wrong, unsafe, held = np.mean(found, axis=0)
+    return float(wrong), float(unsafe), float(held)
+
+
 def decided(mean: float, sd: float, n: int, runs: int, seed: int) -> tuple[float, float, float]:
     """Return how often a normal difference is seen: without assumptions, by the gate, by a paired t test."""
     rng = np.random.default_rng(seed)
@@ -152,6 +205,66 @@ def stopped(right: float, runs: int, seed: int, n: int = 200, threshold: float =
     return float(np.mean(states)), float(np.median(asked))
 
 
+def near(draw: Draw, right: float, seed: int, n: int = 200) -> Floats:
+    """Return so many graded values with exactly this mean."""
+    values = draw(np.random.default_rng(seed), n)
+    while abs(values.mean() - right) > 1e-13:
+        values = (values + right - values.mean()).clip(0, 1)
+    return values
+
+
+def stopped_graded(population: Floats, runs: int, seed: int) -> tuple[int, float]:
+    """Return the number of wrong verdicts at 0.8 and the mean number of cases asked, looking after every one."""
+    rng, gate = np.random.default_rng(seed), Gate("e3", (), "recall@5", ">=", 0.8, confidence=95.0)
+    truth = "passed" if population.mean() >= 0.8 - 1e-12 else "failed"
+    wrong = asked = 0
+    for _ in range(runs):
+        stop = EarlyStop(gate, len(population))
+        for value in rng.permutation(population):
+            stop.add(float(value))
+            asked += 1
+            if stop.state:
+                break
+        wrong += stop.state != truth
+    return wrong, asked / runs
+
+
+def beside(runs: int, seed: int, experiments: int = 6, cases: int = 60) -> tuple[float, float, float]:
+    """Return how often an interval excludes 0 beside a p above 5 % by Holm: the 95 % one, and that corrected as p is.
+
+    The last figure is the share of corrected intervals that hold the true difference. Pairs are of experiments that
+    differ by 0 to 0.05.
+    """
+    rng, pairs = np.random.default_rng(seed), list(combinations(range(experiments), 2))
+    means, seen = np.linspace(0, 0.05, experiments), []
+    for _ in range(runs):
+        values = rng.normal(means[:, None], 0.1, (experiments, cases))
+        differences = [values[b] - values[a] for a, b in pairs]
+        p = [t_outside(float(d.mean() / d.std(ddof=1) * np.sqrt(cases)), cases - 1) for d in differences]
+        for d, value, count, (a, b) in zip(differences, p, holm_counts(p), pairs, strict=True):
+            alone, (low, high) = difference_interval(d, (-1, 1)), difference_interval(d, (-1, 1), 1 - 0.05 / count)
+            is_open = value * count > 0.05
+            held = low <= means[b] - means[a] <= high
+            seen.append((is_open and not alone.low <= 0 <= alone.high, is_open and not low <= 0 <= high, held))
+    return tuple(np.mean(seen, axis=0).tolist())  # type: ignore[return-value]
+
+
+def broken_lines(by_page: bool, runs: int, seed: int) -> Iterator[str]:
+    """Yield the table of breaks, then the worst of the shapes that the goal is for."""
+    worst: list[tuple[float, ...]] = []
+    for shape in BROKEN:
+        cells = []
+        for n in BROKEN_CASES:
+            wrong, unsafe, held = wrong_of_broken(shape, n, by_page, runs, seed)
+            is_promised = shape[0] * n >= SEEN - 1e-9
+            worst += [(wrong, unsafe, 1 - held)] if is_promised else []
+            mark = "" if is_promised else " *"
+            cells.append(f"{100 * wrong:.1f} / {100 * unsafe:.1f} · {100 * held:.1f}{mark}")
+        yield f"| {shape[0]:.0%} by {shape[1]:g}, {shape[2]:g} | {' | '.join(cells)} |"
+    wrong, unsafe, missed = (100 * max(column) for column in zip(*worst, strict=True))
+    yield f"4 in n or more: wrong up to {wrong:.1f}, robust up to {unsafe:.1f}, held at least {100 - missed:.1f}"
+
+
 def _table(title: str, shapes: dict[str, Draw], runs: int, seed: int, methods: dict[str, Bounds]) -> None:
     print(f"\n{title}\n| {'| '.join(['what, n', *methods])}|")
     for name, draw in shapes.items():
@@ -166,7 +279,9 @@ def main() -> None:
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("runs", type=int, nargs="?", default=1000)
     parser.add_argument(
-        "--only", default="", help="a table: scores, times, differences, seen, forecast, clusters, stop"
+        "--only",
+        default="",
+        help="a table: scores, times, differences, breaks, pages, seen, forecast, clusters, stop, graded, beside",
     )
     chosen = parser.parse_args()
     runs, seed, only = chosen.runs, chosen.seed, chosen.only
@@ -181,6 +296,13 @@ def main() -> None:
         _table("times", TIMES, runs, seed, {**others, "the harness": harness_times})
     if only in ("", "differences"):
         _table("differences", DIFFERENCES, runs, seed, {"Student's t": students_t, "better": harness_better})
+    for name, by_page in (("breaks", False), ("pages", True)):
+        if only in ("", name):
+            print(
+                f"\n{name}: wrong / wrong with robust · held by the interval; *: rarer than 4 in n, where > assumes none"
+            )
+            for line in broken_lines(by_page, runs, seed):
+                print(line, flush=True)
     if only in ("", "seen"):
         print("\nseen at 95 %: without assumptions, by the gate that asks which is better, by paired t")
         for mean, sd in ((0.05, 0.1), (0.02, 0.05)):
@@ -202,6 +324,19 @@ def main() -> None:
         for right in (0.5, 0.7, 0.795, 0.8, 0.85, 0.9, 0.95):
             share, median = stopped(right, runs, seed)
             print(f"  truly {right:<6} wrong {share:6.1%}, median stop at {median:.0f}", flush=True)
+    if only in ("", "graded"):
+        print(f"\nearly stop at 0.8, 200 graded cases, {STOPS} runs")
+        for name, draw in GRADED.items():
+            for right in (0.79, 0.795, 0.799, 0.8, 0.801, 0.805, 0.81):
+                count, asked = stopped_graded(near(draw, right, seed), STOPS, seed)
+                ends = "{:.1%} to {:.1%}".format(*clopper_pearson(count, STOPS))
+                print(f"  {name}, truly {right:<6} wrong {count / STOPS:6.1%} [{ends}], {asked:.0f} asked", flush=True)
+    if only in ("", "beside"):
+        alone, corrected, held = beside(runs, seed)
+        print(
+            f"\nof 15 pairs, p by Holm above 5 % beside an interval without 0: {alone:.1%}, corrected {corrected:.1%}"
+        )
+        print(f"corrected intervals hold the difference in {held:.1%}")
 
 
 if __name__ == "__main__":

@@ -42,12 +42,12 @@ class MeasureChange:
     ``p`` is from the paired permutation test, with Holm's adjustment over the suite's measures that differ; None where
     every case has the same value in both. ``among`` is the number of measures that Holm's procedure judges p among, and
     the interval has the ``confidence`` of that; ``alone`` is the 95 % interval, as of the only measure. ``assumed`` is
-    the number of cases or clusters, each a ``unit``, whose paired t test it is of; 0 where it needs none. ``rose`` and ``fell`` are the cases with a higher and a lower value.
-    ``better`` is the better side; "" where the measure has none. ``conversations`` are None where no case is a turn.
-    ``clusters`` is the number of clusters that the cases are in, and 0 where they are in none; ``alike`` says it
-    in words, as "on 9 pages". ``needed`` says how many
-    cases a difference needs to be sure; None in a change that no run was read for. ``errors`` says that too many trials
-    of one run ended with an error: then neither is better, except in its errors.
+    the number of cases or clusters, each a ``unit``, whose paired t test it is of; 0 where it is of none. ``rose`` and
+    ``fell`` are the cases with a higher and a lower value. ``better`` is the better side; "" where the measure has
+    none. ``conversations`` are None where no case is a turn. ``clusters`` is the number of clusters that the cases are
+    in, and 0 where they are in none; ``alike`` says it in words, as "on 9 pages". ``needed`` says how many cases a
+    difference needs to be sure; None in a change that no run was read for. ``errors`` says that too many trials of one
+    run ended with an error: then neither is better, except in its errors.
     """
 
     suite: str

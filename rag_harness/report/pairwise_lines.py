@@ -12,8 +12,8 @@ from rag_harness.report.summary import SHORT_MEASURE_NAMES, table
 from rag_harness.stats.paired import Paired
 
 PAIR_COLUMNS = ("n", "difference", "interval", "d_z", "p (t)", "p (perm)")
-INTERVALS = "intervals are 95 % ones, corrected as p is"
-ASSUMED = "p (t) and intervals assume that no large difference is rarer than 4 in n, which n cases could miss"
+_INTERVALS = "intervals are 95 % ones, corrected as p is"
+_ASSUMED = "p (t) and intervals assume that no large difference is rarer than 4 in n, which n cases could miss"
 _WIDTH = 100
 _ACROSS = 6
 """Most measures in one matrix: more would not fit 100 columns."""
@@ -33,8 +33,8 @@ def pairwise_lines(cells: Sequence[PairDifference]) -> list[str]:
     }
     head = (
         f"differences over the same cases, first minus second; p adjusted by Holm for {tests['study']} tests, for "
-        f"{tests['others']} in the matrix; {INTERVALS}; {ASSUMED}; > the first is better, < the second, both p <= 0.05 and the interval "
-        "without 0; ↓ lower is better"
+        f"{tests['others']} in the matrix; {_INTERVALS}; {_ASSUMED}; > the first is better, < the second, both p <= "
+        "0.05 and the interval without 0; ↓ lower is better"
     )
     if any(cell.found and cell.found.clusters for cell in study):
         head += "; the study's p are by question, its intervals by page or conversation"

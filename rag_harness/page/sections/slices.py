@@ -21,8 +21,8 @@ _MARKS = (
     "that have the same value on every case, which win together."
 )
 _FAMILY = (
-    "p and the intervals of differences are adjusted by Holm for {}: every pair on every slice that is asked for. The pairs of the best alone would be "
-    "too few, for the same cases say which it is and how much better."
+    "p and the intervals of differences are adjusted by Holm for {}: every pair on every slice that is asked for. The "
+    "pairs of the best alone would be too few, for the same cases say which it is and how much better."
 )
 
 

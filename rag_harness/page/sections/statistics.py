@@ -23,12 +23,12 @@ _TESTS = (
     "The interval of a difference is Student's with a term for skewness, that of gates; where fewer than ten cases "
     "differ, or one makes up more than a fifth of the squares, it is the one of a share.",
     "The t-test and its interval assume that no large difference is rarer than 4 in n, for n cases, or clusters of "
-    "them, could miss it. A gate with @95% robust assumes nothing, and needs more cases.",
+    "them, could miss it. A gate with @95% robust assumes no such thing, and needs more cases.",
     "d_z is the mean difference in standard deviations of the differences (Lakens 2013).",
-    "p-values, and the intervals beside them, are adjusted by Holm's step-down method (1979) over a family of tests: the study's (G_mean and risk), "
-    "all other judged measures, and the pairs of each measure that no judge gives. At 0.05 a family has a chance of "
-    "5 % at most of one false alarm. An interval has the confidence that Holm judges its test at: 1 - 0.05 / k, where "
-    "k tests are left.",
+    "p-values, and the intervals beside them, are adjusted by Holm's step-down method (1979) over a family of tests: "
+    "the study's (G_mean and risk), all other judged measures, and the pairs of each measure that no judge gives. At "
+    "0.05 a family has a chance of 5 % at most of one false alarm. An interval has the confidence that Holm judges its "
+    "test at: 1 - 0.05 / k, where k tests are left.",
     "A difference is called significant where both tests stay at or below 0.05 after that.",
 )
 _SLICES = (

@@ -44,7 +44,7 @@ def test_measures_before_and_now_with_the_test(two: tuple[Path, Path]) -> None:
         f"{np.mean([*new.values()]):.3f}",
     )
     assert (row["n"].text, row["difference"].text, row["difference"].tone) == ("20", "+0.500", "good")
-    assert row["95 % interval"].text.startswith("[+0.")
+    assert row["interval"].text.startswith("[+0.")
     assert float(row["p (Holm)"].text) <= 0.05  # 10 signs all alike: 2 / 2**10, times the measures
     assert (row["gained"].text, row["lost"].text) == ("10", "0")
     assert not any(cells[0].text.startswith("token_f1") for cells in table.rows), "it is the same in every case"

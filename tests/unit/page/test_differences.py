@@ -10,7 +10,7 @@ import scipy.stats
 
 from rag_harness.page.content import More, Section
 from rag_harness.page.sections.differences import differences
-from rag_harness.stats import difference_interval, holm
+from rag_harness.stats import difference_interval, holm, holm_counts, permutation_test
 from tests.unit.page.runs import (
     AR,
     CP,
@@ -58,11 +58,13 @@ def test_the_study_s_pairs_are_what_scipy_says(study: Path) -> None:
         measure = "g_mean" if row[1].text == "G_mean" else "hri"
         a, b = (list(tables[name].values(measure, {}).values()) for name in (first, second))
         assert row[3].text == f"{np.mean(a) - np.mean(b):+.3f}"
-        expected.append((scipy.stats.ttest_rel(a, b).pvalue, np.subtract(a, b)))
+        expected.append((scipy.stats.ttest_rel(a, b).pvalue, permutation_test(a, b), np.subtract(a, b)))
     assert len(tested) == 6
-    for row, p, (_, apart) in zip(tested, holm([p for p, _ in expected]), expected, strict=True):
+    by_t, by_chance, apart = zip(*expected, strict=True)
+    among = map(max, holm_counts(by_t), holm_counts(by_chance))
+    for row, p, differences_of, count in zip(tested, holm(by_t), apart, among, strict=True):
         assert row[6].text == ("<0.001" if p < 0.001 else f"{p:.3f}")
-        low, high = difference_interval(apart, (-1, 1))
+        low, high = difference_interval(differences_of, (-1, 1), 1 - 0.05 / count)
         assert row[4].text == f"[{low:+.3f}, {high:+.3f}]"
 
 
@@ -88,10 +90,14 @@ def test_other_measures_are_a_matrix_of_the_pairs(study: Path) -> None:
     assert list(table.head) == ["pair", "CP", "F", "AR"]
     tables = read(study)[0].tables
     a, b = (list(tables[name].values(CP, {}).values()) for name in ("e3", "e1"))
-    low, high = scipy.stats.ttest_rel(a, b).confidence_interval()
+    (pair,) = (each for each in read(study)[0].pairwise if (each.pair, each.measure) == ("e3 - e1", CP))
+    assert pair.among > 1
+    low, high = difference_interval(np.subtract(a, b), (-1, 1), pair.confidence)
+    oracle = scipy.stats.ttest_rel(a, b).confidence_interval(1 - 0.05 / pair.among)
+    assert (low, high) == pytest.approx(tuple(oracle), abs=0.01)
     cell = cell_in(table, "e3 - e1", "CP")
     assert cell.text == f"{np.mean(a) - np.mean(b):+.3f}> ±{(high - low) / 2:.3f}"
-    assert cell.hint.startswith(f"n = {N}; 95 % interval [{low:+.3f}, ")
+    assert cell.hint.startswith(f"n = {N}; interval [{low:+.3f}, ")
 
 
 def test_what_no_judge_gives_is_compared_without_one(tmp_path: Path) -> None:

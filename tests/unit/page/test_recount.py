@@ -29,7 +29,7 @@ DECIDED = (
     "e3: recall@5 >= 0.8 @95% else ask 9 more",
     "e2: answer_relevancy >= 0.3",
 )
-TESTS, MORE = re.compile(r"corrected for (\d+) tests"), re.compile(r"About ([\d,]+) more questions")
+TESTS, MORE = re.compile(r"corrected for (\d+) tests"), re.compile(r"(?:About|some) ([\d,]+) more questions")
 """Numbers that are counts of a plan, and not figures of the run."""
 PLAIN = ("table-measures", "table-kinds", "table-differing-1")
 """Tables without figures of a run."""

@@ -51,7 +51,7 @@ def test_the_winner_of_a_slice_is_marked_and_beats_all_others(clear: Path) -> No
     level = cell_in(table, "query_type=hard", "best")
     assert (level.text, level.is_best) == ("all", False)
     assert cell_in(table, "query_type=hard", "the same on every case").text == "e2, e3"
-    assert "p is adjusted by Holm for 2 tests" in " ".join(table.notes)
+    assert "p and the intervals of differences are adjusted by Holm for 2 tests" in " ".join(table.notes)
 
 
 def test_each_difference_of_the_best_is_below_it(clear: Path) -> None:

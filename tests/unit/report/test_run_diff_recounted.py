@@ -32,8 +32,8 @@ pytest.importorskip("scipy", reason="the second program needs scipy")
 
 CHANGE = re.compile(
     r"(?P<measure>[\w@]+) of (?P<suite>\w+) (?P<way>rose|fell) from (?P<before>[\d.]+) to (?P<now>[\d.]+) "
-    r"\((?P<by>[-+][\d.]+), (?P<level>[\d.]+) % interval (?P<low>[-+][\d.]+) to (?P<high>[-+][\d.]+), p (?P<p><?[\d.]+)\) "
-    r"over the same (?P<n>\d+) cases"
+    r"\((?P<by>[-+][\d.]+), (?P<level>[\d.]+) % interval (?P<low>[-+][\d.]+) to (?P<high>[-+][\d.]+), "
+    r"p (?P<p><?[\d.]+)\) over the same (?P<n>\d+) cases"
 )
 SPENT = ("total_ms", "tokens")
 COMPOSITES = ("g_mean", "hri", "hri_gold")
@@ -68,7 +68,9 @@ class Recount:
     @cached_property
     def among(self) -> dict[tuple[str, str], range]:
         """Among how many measures each that differs may be judged."""
-        return {key: count for keys, *raw in self._families() for key, count in zip(keys, chance.among(*raw))}
+        return {
+            key: count for keys, *raw in self._families() for key, count in zip(keys, chance.among(*raw), strict=True)
+        }
 
     def _families(self) -> Iterator[tuple[list[tuple[str, str]], list[float], list[float]]]:
         """Yield the measures of each suite that differ, with the lower and the upper ends of p."""

@@ -110,7 +110,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def holm_counts(p_values: Sequence[float]) -> list[int]:
-    """Return among how many tests each is judged: one fewer after each that holds, and no fewer after one that fails."""
+    """Return among how many tests each is judged: one fewer after each that holds, until one fails."""
     counts: dict[float, int] = {}
     left, is_open = len(p_values), True
     for p in sorted(p_values):
