@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations, product
 
 import numpy as np
@@ -246,7 +247,7 @@ def beside(runs: int, seed: int, experiments: int = 6, cases: int = 60) -> tuple
             is_open = value * count > 0.05
             held = low <= means[b] - means[a] <= high
             seen.append((is_open and not alone.low <= 0 <= alone.high, is_open and not low <= 0 <= high, held))
-    return tuple(np.mean(seen, axis=0).tolist())  # type: ignore[return-value]
+    return tuple(np.mean(seen, axis=0).tolist())
 
 
 def broken_lines(by_page: bool, runs: int, seed: int) -> Iterator[str]:
@@ -265,7 +266,7 @@ def broken_lines(by_page: bool, runs: int, seed: int) -> Iterator[str]:
     yield f"4 in n or more: wrong up to {wrong:.1f}, robust up to {unsafe:.1f}, held at least {100 - missed:.1f}"
 
 
-def _table(title: str, shapes: dict[str, Draw], runs: int, seed: int, methods: dict[str, Bounds]) -> None:
+def _table(title: str, shapes: dict[str, Draw], methods: dict[str, Bounds], runs: int, seed: int) -> None:
     print(f"\n{title}\n| {'| '.join(['what, n', *methods])}|")
     for name, draw in shapes.items():
         for n in CASES:
@@ -274,69 +275,88 @@ def _table(title: str, shapes: dict[str, Draw], runs: int, seed: int, methods: d
             print(f"| {name}, {n} | {' | '.join(cells)} |", flush=True)
 
 
+def _seen(runs: int, seed: int) -> None:
+    print("\nseen at 95 %: without assumptions, by the gate that asks which is better, by paired t")
+    for mean, sd in ((0.05, 0.1), (0.02, 0.05)):
+        for n in (20, 30, 40, 50, 60, 100, 200):
+            shares = ", ".join(f"{share:.1%}" for share in decided(mean, sd, n, runs, seed))
+            print(f"  N({mean}, {sd}), n = {n}: {shares}", flush=True)
+
+
+def _forecasts(runs: int, seed: int) -> None:
+    print("\ncases that are said to settle a gap, and how often they do (goal 75 to 85 %)")
+    rng = np.random.default_rng(seed)
+    for name, draw in [*list(SCORES.items())[:7], *list(DIFFERENCES.items())[:7]]:
+        values = draw(rng, 100)
+        n, share = forecast(values, 0.05, name in DIFFERENCES, runs, seed)
+        print(f"  {name}, gap 0.05: {n} cases, {share:.1%}", flush=True)
+
+
+def _clusters(runs: int, seed: int) -> None:
+    by_cluster, alone = clustered(runs, seed)
+    print(f"\n30 clusters of 5: {by_cluster:.1%} beyond the mean by cluster, {alone:.1%} without (goal 10 %)")
+
+
+def _stops(runs: int, seed: int) -> None:
+    print("\nearly stop at 0.8, 200 cases, looking after every one")
+    for right in (0.5, 0.7, 0.795, 0.8, 0.85, 0.9, 0.95):
+        share, median = stopped(right, runs, seed)
+        print(f"  truly {right:<6} wrong {share:6.1%}, median stop at {median:.0f}", flush=True)
+
+
+def _graded_stops(_: int, seed: int) -> None:
+    print(f"\nearly stop at 0.8, 200 graded cases, {STOPS} runs")
+    for name, draw in GRADED.items():
+        for right in (0.79, 0.795, 0.799, 0.8, 0.801, 0.805, 0.81):
+            count, asked = stopped_graded(near(draw, right, seed), STOPS, seed)
+            ends = "{:.1%} to {:.1%}".format(*clopper_pearson(count, STOPS))
+            print(f"  {name}, truly {right:<6} wrong {count / STOPS:6.1%} [{ends}], {asked:.0f} asked", flush=True)
+
+
+def _beside(runs: int, seed: int) -> None:
+    alone, corrected, held = beside(runs, seed)
+    print(f"\nof 15 pairs, p by Holm above 5 % beside an interval without 0: {alone:.1%}, corrected {corrected:.1%}")
+    print(f"corrected intervals hold the difference in {held:.1%}")
+
+
+def _breaks(by_page: bool, runs: int, seed: int) -> None:
+    name = "breaks by page" if by_page else "breaks"
+    print(
+        f"\n{name}: wrong / wrong with robust · held by the interval; *: rarer than 4 in n, where nothing is promised"
+    )
+    for line in broken_lines(by_page, runs, seed):
+        print(line, flush=True)
+
+
+TABLES: dict[str, Callable[[int, int], None]] = {
+    "scores": partial(_table, "scores", SCORES, {"Student's t": students_t, "the harness": harness}),
+    "times": partial(_table, "times", TIMES, {"Student's t": students_t, "the harness": harness_times}),
+    "differences": partial(_table, "differences", DIFFERENCES, {"Student's t": students_t, "better": harness_better}),
+    "breaks": partial(_breaks, False),
+    "pages": partial(_breaks, True),
+    "seen": _seen,
+    "forecast": _forecasts,
+    "clusters": _clusters,
+    "stop": _stops,
+    "graded": _graded_stops,
+    "beside": _beside,
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("runs", type=int, nargs="?", default=1000)
-    parser.add_argument(
-        "--only",
-        default="",
-        help="a table: scores, times, differences, breaks, pages, seen, forecast, clusters, stop, graded, beside",
-    )
+    parser.add_argument("--only", choices=["", *TABLES], default="", help="a table")
     chosen = parser.parse_args()
-    runs, seed, only = chosen.runs, chosen.seed, chosen.only
     bounded.DRAWS = DRAWS
     print(
-        f"seed {seed}, {runs} runs; wrong PASS / wrong FAIL at 95 %, and how often a 95 % interval holds the mean, in %"
+        f"seed {chosen.seed}, {chosen.runs} runs; wrong PASS / wrong FAIL at 95 %, and how often a 95 % interval holds "
+        "the mean, in %"
     )
-    others: dict[str, Bounds] = {"Student's t": students_t}
-    if only in ("", "scores"):
-        _table("scores", SCORES, runs, seed, {**others, "the harness": harness})
-    if only in ("", "times"):
-        _table("times", TIMES, runs, seed, {**others, "the harness": harness_times})
-    if only in ("", "differences"):
-        _table("differences", DIFFERENCES, runs, seed, {"Student's t": students_t, "better": harness_better})
-    for name, by_page in (("breaks", False), ("pages", True)):
-        if only in ("", name):
-            print(
-                f"\n{name}: wrong / wrong with robust · held by the interval; *: rarer than 4 in n, where > assumes none"
-            )
-            for line in broken_lines(by_page, runs, seed):
-                print(line, flush=True)
-    if only in ("", "seen"):
-        print("\nseen at 95 %: without assumptions, by the gate that asks which is better, by paired t")
-        for mean, sd in ((0.05, 0.1), (0.02, 0.05)):
-            for n in (20, 30, 40, 50, 60, 100, 200):
-                shares = ", ".join(f"{share:.1%}" for share in decided(mean, sd, n, runs, seed))
-                print(f"  N({mean}, {sd}), n = {n}: {shares}", flush=True)
-    if only in ("", "forecast"):
-        print("\ncases that are said to settle a gap, and how often they do (goal 75 to 85 %)")
-        rng = np.random.default_rng(seed)
-        for name, draw in [*list(SCORES.items())[:7], *list(DIFFERENCES.items())[:7]]:
-            values = draw(rng, 100)
-            n, share = forecast(values, 0.05, name in DIFFERENCES, runs, seed)
-            print(f"  {name}, gap 0.05: {n} cases, {share:.1%}", flush=True)
-    if only in ("", "clusters"):
-        by_cluster, alone = clustered(runs, seed)
-        print(f"\n30 clusters of 5: {by_cluster:.1%} beyond the mean by cluster, {alone:.1%} without (goal 10 %)")
-    if only in ("", "stop"):
-        print("\nearly stop at 0.8, 200 cases, looking after every one")
-        for right in (0.5, 0.7, 0.795, 0.8, 0.85, 0.9, 0.95):
-            share, median = stopped(right, runs, seed)
-            print(f"  truly {right:<6} wrong {share:6.1%}, median stop at {median:.0f}", flush=True)
-    if only in ("", "graded"):
-        print(f"\nearly stop at 0.8, 200 graded cases, {STOPS} runs")
-        for name, draw in GRADED.items():
-            for right in (0.79, 0.795, 0.799, 0.8, 0.801, 0.805, 0.81):
-                count, asked = stopped_graded(near(draw, right, seed), STOPS, seed)
-                ends = "{:.1%} to {:.1%}".format(*clopper_pearson(count, STOPS))
-                print(f"  {name}, truly {right:<6} wrong {count / STOPS:6.1%} [{ends}], {asked:.0f} asked", flush=True)
-    if only in ("", "beside"):
-        alone, corrected, held = beside(runs, seed)
-        print(
-            f"\nof 15 pairs, p by Holm above 5 % beside an interval without 0: {alone:.1%}, corrected {corrected:.1%}"
-        )
-        print(f"corrected intervals hold the difference in {held:.1%}")
+    for name, printed in TABLES.items():
+        if chosen.only in ("", name):
+            printed(chosen.runs, chosen.seed)
 
 
 if __name__ == "__main__":

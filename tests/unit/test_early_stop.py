@@ -149,6 +149,18 @@ def test_cases_of_a_row_stay_together_in_their_order() -> None:
     assert order != [each for row in rows.values() for each in row]
 
 
+@pytest.mark.parametrize("mean", [0.799, 0.8, 0.801])
+def test_graded_values_near_the_threshold_are_settled_at_their_level(mean: float) -> None:
+    """Wrong in 5 % of runs at most, and two standard errors of 150."""
+    values = np.random.default_rng(0).beta(8, 2, 200)
+    while abs(values.mean() - mean) > 1e-13:
+        values = (values + mean - values.mean()).clip(0, 1)
+    rng, runs = np.random.default_rng(1), 150
+    truth = "passed" if mean >= 0.8 else "failed"
+    wrong = sum(peeked(values, rng)[0] != truth for _ in range(runs))
+    assert wrong <= (0.05 + 2 * (0.05 * 0.95 / runs) ** 0.5) * runs
+
+
 def talked(mean: float, conversations: int, rng: np.random.Generator) -> list[list[float]]:
     """Return the values of conversations of 1 to 6 turns, about as right as each other within a conversation."""
     shares = rng.beta(2 * mean, 2 * (1 - mean), conversations)

@@ -201,6 +201,47 @@ def test_a_robust_gate_on_values_without_a_range_is_undecided_and_says_why() -> 
     assert found.reason.startswith("total_ms has no range, so nothing is bounded without assumptions")
 
 
+@pytest.mark.parametrize("word", ["", " robust"])
+@pytest.mark.parametrize(
+    ("e2", "e3", "said"),
+    [
+        ([0.1, 0.2], [0.3, 0.5], "only 2 cases differ"),
+        ([0.5] * 30, [0.5] * 30, "nothing differs"),
+        ([0.5] * 30, [0.5] * 29 + [1.0], "only one case differs"),
+        ([0.5] * 30, [0.51] * 29 + [1.0], "one case makes up 99% of the squares"),
+        ([0.5], [1.0], "only one case differs"),
+    ],
+)
+def test_too_little_is_undecided_by_either_test(e2: list[float], e3: list[float], said: str, word: str) -> None:
+    found = weigh(f"e3: g_mean > e2 @95%{word}", e2=of(*e2), e3=of(*e3))
+    assert (found.state, found.bounds) == ("inconclusive", mean_bounds(np.subtract(e3, e2), (-1, 1)))
+    assert "without assumptions" in found.reason
+    assert "could miss" not in found.reason
+    assert (said in found.reason) is not bool(word)
+
+
+def test_a_huge_value_of_a_measure_without_a_range_is_not_believed() -> None:
+    gate = parse_gate("e3: total_ms < e2 @95%", 5)
+    e2, e3 = of(*[500.0] * 39, 1e12), of(*np.linspace(400, 480, 40))
+    found = judge(gate, {"e2": e2, "e3": e3}, unit="ms")
+    assert "one case makes up 100% of the squares, so with little certainty" in found.reason
+    robust = judge(replace(gate, test="robust"), {"e2": e2, "e3": e3}, unit="ms")
+    assert (robust.state, robust.interval) == ("inconclusive", None)
+
+
+def test_clusters_of_one_case_are_cases_and_pairs_count_where_both_have_a_value() -> None:
+    rng = np.random.default_rng(0)
+    e2 = rng.random(60).round(3) / 2
+    e3 = e2 + rng.normal(0.08, 0.05, 60).clip(-0.1, 0.2)
+    first, second = of(*e2[:48], *[None] * 12), of(*[None] * 8, *e3[8:])
+    text = "e3: g_mean > e2 @95%"
+    found = weigh(text, e2=first, e3=second)
+    assert found.n == 40
+    assert "rarer than 1 case in 10: 40 cases could miss it" in found.reason
+    each = GateRules(clusters=lambda _: {f"q{n}": f"page {n}" for n in range(60)})
+    assert weigh(text, each, e2=first, e3=second).reason == found.reason
+
+
 def test_where_few_cases_differ_better_needs_bounds_without_assumptions_and_the_line_says_so() -> None:
     e2, e3 = of(*[0.5] * 96, *[0.0] * 4), of(*[0.5] * 96, *[1.0] * 4)
     found = weigh("e3: recall@5 > e2 @95%", e2=e2, e3=e3)

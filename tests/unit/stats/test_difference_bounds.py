@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.stats import difference_bounds, difference_interval, mean_bounds
+from rag_harness.stats import bounded, difference_bounds, difference_interval, mean_bounds
+from rag_harness.stats.difference_bounds import rarest_seen
 from rag_harness.stats.inputs import Floats
 
 SPAN = (-1.0, 1.0)
@@ -31,6 +32,53 @@ def test_small_differences_are_seen_nearly_as_often_as_a_paired_t_test_sees_them
     ours = np.mean([difference_bounds(each, SPAN).interval.low > 0 for each in drawn])
     by_t = np.mean([scipy.stats.ttest_1samp(each, 0, alternative="greater").pvalue < 0.05 for each in drawn])
     assert ours >= max(least, by_t - 0.1)
+
+
+def broken(rng: np.random.Generator, n: int, share: float, depth: float, deviation: float) -> Floats:
+    """Return differences of which most are a little up and a few are far down, so that their true mean is 0."""
+    up = share * depth / (1 - share)
+    return np.where(rng.random(n) < share, -depth, rng.normal(up, deviation, n)).clip(-1, 1)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize(
+    ("n", "share", "depth", "deviation"),
+    [(40, 0.1, 1.0, 0.05), (40, 0.1, 0.3, 0.1), (80, 0.05, 0.6, 0.05), (200, 0.02, 1.0, 0.05), (400, 0.01, 1.0, 0.03)],
+)
+def test_breaks_that_hardly_a_sample_misses_keep_the_promise(
+    monkeypatch: pytest.MonkeyPatch, n: int, share: float, depth: float, deviation: float, clustered: bool
+) -> None:
+    monkeypatch.setattr(bounded, "DRAWS", 300)
+    rng, runs = np.random.default_rng(6), 80
+    assert rarest_seen(n) == pytest.approx(1 / share)
+    values = [np.repeat(broken(rng, n, share, depth, deviation), 1 + clustered) for _ in range(runs)]
+    pages = list(np.repeat(np.arange(n), 2)) if clustered else None
+    better = sum(difference_bounds(each, SPAN, 0.95, pages).interval.low > 0 for each in values)
+    ends = [difference_interval(each, SPAN, 0.95, pages) for each in values]
+    held = sum(low <= 0 <= high for low, high in ends)
+    assert scipy.stats.binomtest(better, runs, 0.05, "greater").pvalue > 0.01
+    assert scipy.stats.binomtest(held, runs, 0.94, "less").pvalue > 0.01
+
+
+@pytest.mark.parametrize("n", [20, 40, 100])
+def test_a_sample_that_misses_a_rarer_break_is_better_by_the_test_and_open_without_assumptions(n: int) -> None:
+    """No test can be right of it: cases of which none breaks look the same."""
+    rng, missed = np.random.default_rng(7), []
+    while len(missed) < 20:
+        values = broken(rng, n, 1 / (2 * n), 1.0, 0.03)
+        missed += [values] if values.min() > -0.5 else []
+    by_test = [difference_bounds(each, SPAN) for each in missed]
+    assert np.mean([found.interval.low > 0 for found in by_test]) > 0.3
+    assert all(found.units == n for found in by_test if not found.guarded)
+    assert not any(mean_bounds(each, SPAN).low > 0 for each in missed)
+
+
+@pytest.mark.parametrize(("n", "seen"), [(20, 0.226), (40, 0.817), (100, 1.0)])
+def test_a_difference_is_seen_as_often_as_is_published(n: int, seen: float) -> None:
+    """docs/results/verdicts.md, of N(0.05, 0.1)."""
+    rng, runs = np.random.default_rng(8), 200
+    found = sum(difference_bounds(rng.normal(0.05, 0.1, n).clip(-1, 1), SPAN).interval.low > 0 for _ in range(runs))
+    assert scipy.stats.binomtest(found, runs, seen, "less").pvalue > 0.01
 
 
 @pytest.mark.parametrize("name", RARE)
