@@ -178,7 +178,9 @@ def test_each_measure_is_compared_case_by_case() -> None:
     assert (recall.measure, recall.n, recall.before, recall.now) == ("recall@5", 5, 0.5, 0.75)
     assert (recall.difference, recall.gained, recall.lost) == (0.25, ("q2", "q3", "q5"), ("q4",))
     a, b = list(NOW.values()), list(BEFORE.values())
-    assert recall.interval == difference_interval([now - before for now, before in zip(a, b, strict=True)], (-1, 1))
+    gaps = [now - before for now, before in zip(a, b, strict=True)]
+    assert recall.alone == difference_interval(gaps, (-1, 1))
+    assert recall.interval == difference_interval(gaps, (-1, 1), 1 - 0.05 / 2), "as one of two that differ"
     assert [errors.p, recall.p] == holm([permutation_test(list(worse.values()), [0.0] * 5), permutation_test(a, b)])
     assert (mrr.p, mrr.is_same) == (None, True), "where no case differs there is no test, and none to correct others by"
     assert (errors.gained, errors.lost) == ((), ("q1",))  # more errors are no gain
@@ -215,7 +217,7 @@ def test_the_lines_can_be_read() -> None:
         "Different between them: chat (before small, now large).",
         "  before: 21 Nov 2026 10:00 UTC at commit 0123456789ab",
         "  now:    21 Nov 2026 10:00 UTC at commit 0123456789ab",
-        "e3          before    now  difference     95 % interval      p  n  gained  lost",
+        "e3          before    now  difference          interval      p  n  gained  lost",
         "  recall@5   0.500  0.750      +0.250  [-0.566, +0.828]  0.625  5       3     1",
         "    recall@5 gained: q2, q3, q5",
         "    recall@5 lost: q4",

@@ -63,7 +63,8 @@ def test_breaks_that_hardly_a_sample_misses_keep_the_promise(
 @pytest.mark.parametrize("n", [20, 40, 100])
 def test_a_sample_that_misses_a_rarer_break_is_better_by_the_test_and_open_without_assumptions(n: int) -> None:
     """No test can be right of it: cases of which none breaks look the same."""
-    rng, missed = np.random.default_rng(7), []
+    missed: list[Floats] = []
+    rng = np.random.default_rng(7)
     while len(missed) < 20:
         values = broken(rng, n, 1 / (2 * n), 1.0, 0.03)
         missed += [values] if values.min() > -0.5 else []
