@@ -167,10 +167,8 @@ def test_a_result_waits_for_one_turn_of_the_loop() -> None:
 def test_work_that_is_cancelled_before_it_begins_is_not_waited_for() -> None:
     async def work() -> float:
         bounding = asyncio.ensure_future(clocked(10).bound(sleeping(1)))
-        asyncio.get_running_loop().call_soon(
-            lambda: [task.cancel() for task in asyncio.all_tasks() - {bounding, running}]
-        )
-        running = asyncio.current_task()
+        mine = {bounding, asyncio.current_task()}
+        asyncio.get_running_loop().call_soon(lambda: [task.cancel() for task in asyncio.all_tasks() - mine])
         with pytest.raises(asyncio.CancelledError):
             await bounding
         return asyncio.get_running_loop().time()
