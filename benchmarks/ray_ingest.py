@@ -1,10 +1,10 @@
-"""`rag-harness ingest DOCS.parquet --to FOLDER`: two Ray nodes beside one process, with hashed vectors.
+"""`rag-harness ingest DOCS.parquet --to FOLDER --engine=ray`: two workers beside one, on two nodes, hashed vectors.
 
-    python benchmarks/ray_ingest.py [--chunks N,N] [--repetitions N] [--peer]
+    python benchmarks/ray_ingest.py [--chunks N,N] [--repetitions N]
 
 Needs the extra ``ray``. Every document is one chunk of about 200 words. Both nodes share this machine with the process
-that hands out documents. Memory is the peak of the resident set (VmHWM) of each process, shared pages in it. ``--peer``
-adds Ray Data: ``read_parquet().map_batches(...).write_parquet()`` around the same worker.
+that asks. Memory is the peak of the resident set (VmHWM) of each process, shared pages in it. Cutting is done by tasks
+of Ray's, which take every CPU of the nodes whatever the number of workers is.
 """
 
 from __future__ import annotations
@@ -24,36 +24,9 @@ from typing import Any
 
 from side_by_side import TIMES, Run, Took, alternate, ratio, run, show, times
 
+ONE, TWO = "one worker", "two workers"
 INGEST = [sys.executable, "-m", "rag_harness", "ingest"]
-OURS = ("rag_harness ingest", "ray::BulkWorker", "ray::_MapWorker", "ray_data_peer")
-PEER = """
-import sys
-import pyarrow as pa, pyarrow.parquet as pq, ray
-from rag_harness.retrieval.bulk.bulk_messages import DocumentWindow, IngestOpening
-from rag_harness.retrieval.bulk.worker import BulkWorker
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Document
-
-class Do:
-    def __init__(self, settings):
-        self.worker = BulkWorker()
-        self.worker.open(IngestOpening(settings))
-
-    def __call__(self, batch):
-        rows = zip(batch.column("id").to_pylist(), batch.column("text").to_pylist())
-        part = self.worker.part(DocumentWindow(0, (), [Document(name, text, name) for name, text in rows]))
-        return pq.read_table(pa.BufferReader(part.content))
-
-docs, out, address = sys.argv[1:]
-settings = load_settings({"profile": "mock", "cache_dir": ".cache"})
-ray.init(address, log_to_driver=False)
-ray.data.DataContext.get_current().enable_progress_bars = False
-found = ray.data.read_parquet(docs)
-found = found.map_batches(Do, fn_constructor_args=[settings], batch_size=512, batch_format="pyarrow", concurrency=2)
-found.write_parquet(out)
-"""
-
-
+OURS = ("rag_harness ingest", "ray::MapBatches", "ray::MapWorker", "ray::ReadFiles")
 SEEN = ["workers' cpu s", "asks MB", "works MB"]
 
 
@@ -74,16 +47,21 @@ class Field:
         self.rounds = 0
         self.seen: dict[str, dict[int, Seen]] = {}
         write_documents(folder / "docs.parquet", chunks)
-        (folder / "ray_data_peer.py").write_text(PEER)
 
     def take(self, name: str, *options: str) -> Took:
-        """Make all parts anew."""
-        self.rounds = self.rounds + (name == "local")
-        shutil.rmtree(self.folder / "out", ignore_errors=True)
-        command = [*INGEST, "docs.parquet", "--to=out", "--profile=mock", *options]
-        if name == "ray data":
-            out, docs = self.folder / "out", self.folder / "docs.parquet"
-            command = [sys.executable, "ray_data_peer.py", str(docs), str(out), self.address]
+        """Make all rows anew."""
+        self.rounds = self.rounds + (name == ONE)
+        for made in ("out", ".rag_cache"):
+            shutil.rmtree(self.folder / made, ignore_errors=True)
+        command = [
+            *INGEST,
+            "docs.parquet",
+            "--to=out",
+            "--profile=mock",
+            "--engine=ray",
+            f"--ray-address={self.address}",
+            *options,
+        ]
         ended, seen = threading.Event(), self.seen.setdefault(name, {})
         watching = threading.Thread(target=_watch, args=(ended, seen))
         watching.start()
@@ -156,27 +134,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chunks", default="20000,200000")
     parser.add_argument("--repetitions", type=int, default=1)
-    parser.add_argument("--peer", action="store_true")
     asked = parser.parse_args()
     cluster = _cluster()
     try:
         for chunks in map(int, asked.chunks.split(",")):
-            _measure(chunks, asked.repetitions, asked.peer, cluster.address)
+            _measure(chunks, asked.repetitions, cluster.address)
     finally:
         cluster.shutdown()
 
 
-def _measure(chunks: int, repetitions: int, peer: bool, address: str) -> None:
+def _measure(chunks: int, repetitions: int, address: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         field = Field(Path(folder), chunks, address)
-        on_ray = ("--engine=ray", f"--ray-address={address}")
-        runs: dict[str, Run] = {"local": partial(field.take, "local"), "ray": partial(field.take, "ray", *on_ray)}
-        if peer:
-            runs["ray data"] = partial(field.take, "ray data")
+        runs: dict[str, Run] = {
+            name: partial(field.take, name, f"--ray-workers={number}") for number, name in enumerate((ONE, TWO), 1)
+        }
         took = alternate(runs, repetitions)
         rows = [[name, *times(each), *field.cells(name)] for name, each in took.items()]
-        show(f"{chunks:,} chunks, 2 nodes", ["engine", *TIMES, *SEEN], rows)
-        print(f"ray / local {ratio(took['ray'], took['local']):.2f}", flush=True)
+        show(f"{chunks:,} chunks, 2 nodes", ["", *TIMES, *SEEN], rows)
+        print(f"two / one {ratio(took[TWO], took[ONE]):.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -170,8 +170,8 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
     "index": (
         "collections on a Qdrant server",
         {
-            "status": Command("say what is there, how whole it is, and who is changing it", "index"),
-            "drop": Command("remove a collection, unless a run is changing it", "index"),
+            "status": Command("say what is there and how whole it is", "index"),
+            "drop": Command("remove a collection", "index"),
         },
     ),
     "keys": (

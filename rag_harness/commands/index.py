@@ -14,7 +14,7 @@ from rag_harness.shown.terminal import say
 if TYPE_CHECKING:
     from rag_harness.retrieval.indexes.server.status import CollectionState
 
-_COLUMNS = ("collection", "points", "shards", "status", "vectors", "bytes", "model", "digest", "changed by")
+_COLUMNS = ("collection", "points", "shards", "status", "vectors", "bytes", "model", "digest")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -44,20 +44,21 @@ def run_status(chosen: argparse.Namespace) -> int:
 def drop_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``index drop``."""
     parser.add_argument("asked", nargs="+", metavar="URL|NAME", help="the collection; the server's URL before it")
-    about = "seconds to wait for a run that is changing it; one that has died is given up after 60"
-    parser.add_argument("--wait", type=float, default=0.0, metavar="S", help=about)
+    parser.add_argument("--wait", help=argparse.SUPPRESS)
 
 
 def run_drop(chosen: argparse.Namespace) -> int:
     """Remove collections."""
     from rag_harness.retrieval.indexes.server.status import drop
 
+    if chosen.wait is not None:
+        raise SettingsError("--wait is no option: nothing locks a collection, so index drop removes it at once.")
     url, names = _parted(chosen.asked)
     if not names:
         raise SettingsError("Name the collection to remove: rag-harness index status lists them.")
     with _server(url) as (client, server):
         for name in names:
-            drop(client, name, chosen.wait)
+            drop(client, name)
             say(f"Collection {name} at {server} is gone; the next run that needs it makes it anew.")
     return 0
 
@@ -90,7 +91,7 @@ def _server(url: str) -> Iterator[tuple[Any, str]]:
 
 
 def _row(state: CollectionState) -> tuple[str, ...]:
-    told, entry = state.told, state.entry
+    told = state.told
     copies = [copy for copies in state.shards.values() for copy in copies]
     active = sum(status.startswith("Active") for _, status in copies)
     return (
@@ -102,7 +103,6 @@ def _row(state: CollectionState) -> tuple[str, ...]:
         _size(state.vector_bytes),
         told.model if told else "?",
         told.digest if told else "?",
-        f"{entry.who} {entry.heard}" if entry else "-",
     )
 
 

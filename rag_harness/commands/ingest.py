@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, settings_said
+from rag_harness.errors import PrerequisiteError, SettingsError
+from rag_harness.registry.installed import install
 from rag_harness.shown.terminal import redraw, say
 from rag_harness.work.lines_of_work import LinesOfWork
 from rag_harness.work.reporting import WorkHeard, listening
@@ -37,7 +39,7 @@ _OPTIONS = {
     "chunk_overlap": "tokens repeated between pieces of a long section",
     "charset": "charset of text and HTML files that are not UTF-8 and name none, e.g. cp1252; default: the likeliest",
     "near_duplicates": "leave out chunks that share so much of their words with one of an earlier document",
-    "engine": "local, or ray: documents are read, cut and embedded on the machines of a Ray cluster",
+    "engine": "local, or ray: a Ray cluster reads, cuts, embeds, and writes to a Qdrant server or to Parquet",
     "ray_address": "Ray cluster: auto, HOST:PORT or ray://HOST:PORT; default: one that is started on this machine",
     "ray_workers": "worker processes on the Ray cluster; default: one a node",
     "ray_gpus": "GPUs that each Ray worker gets, or a part of one",
@@ -47,18 +49,17 @@ _OPTIONS = {
 def ingest_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``ingest``."""
     about = (
-        "a folder, as --rag-kb takes it; files and folders, which become one collection; or Parquet files of documents "
-        "by path, URL or quoted pattern, with columns id and text, and title and metadata where there are some"
+        "a folder, as --rag-kb takes it; files and folders, which become one collection; or, with --engine=ray, "
+        "Parquet files of documents by path or URL, with columns id and text, and title and metadata"
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help=about)
-    out = "write chunks and vectors as Parquet files into this folder, or below this URL, and make no index"
+    out = "with --engine=ray: write chunks and vectors as Parquet files into this new folder, and make no index"
     parser.add_argument("--to", default="", metavar="FOLDER", help=out)
     add_settings(parser, _OPTIONS, ("rag-", ""))
 
 
 def run_ingest(chosen: argparse.Namespace) -> int:
     """Update an index to the documents, and report the result."""
-    from rag_harness.commands.ingest_bulk import asked_for, by_crew, by_nodes, to_index, to_parquet
     from rag_harness.commands.ingested import summary_lines
     from rag_harness.dataset.data import keeping_of
     from rag_harness.dataset.ingest import other_files
@@ -69,32 +70,43 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     began = monotonic()
     # A bad document never stops the command. The summary names documents that cannot be read or exceed a limit.
     settings = replace(load_settings(settings_said(chosen, _OPTIONS)), unreadable="skip")
-    if chosen.to:
-        with _progress():
-            lines, is_whole = to_parquet(asked_for(chosen.paths), chosen.to, settings)
-        say(*lines, f"seconds   {monotonic() - began:.1f}")
-        return 0 if is_whole else FOUND
-    if by_crew(chosen.paths, settings) and by_nodes(settings):
-        return _to_server(chosen.paths, settings)
+    if settings.engine == "ray":
+        return _on_ray(chosen.paths, chosen.to, settings)
+    _check_local(chosen.paths, chosen.to)
     with _progress(), uncollected():
-        if by_crew(chosen.paths, settings):
-            library, retrieval = to_index(asked_for(chosen.paths), settings)
-        else:
-            library = read_paths([Path(path) for path in chosen.paths], keeping_of(settings))
-            retrieval = _indexed(library, settings) if library.documents else None
+        library = read_paths([Path(path) for path in chosen.paths], keeping_of(settings))
+        retrieval = _indexed(library, settings) if library.documents else None
     passed_over = sum((other_files(Path(path)) for path in chosen.paths), Counter[str]())
     say(*summary_lines(library, retrieval, passed_over, monotonic() - began))
     return FOUND if library.unread or (retrieval and retrieval.refused) else 0
 
 
-def _to_server(paths: Sequence[str], settings: Settings) -> int:
-    from rag_harness.commands.ingest_bulk import asked_for, to_server
-    from rag_harness.commands.ingested import sent_lines
+def _check_local(paths: Sequence[str], to: str) -> None:
+    tables = [path for path in paths if path.rstrip("/").lower().endswith(".parquet") or "://" in path]
+    if to or tables:
+        what = f"--to={to} is written" if to else f"{tables[0]} is read"
+        raise SettingsError(f"{what} by Ray Data alone: add --engine=ray, on one machine too.")
 
+
+def _on_ray(paths: Sequence[str], to: str, settings: Settings) -> int:
+    from rag_harness.commands.ingested import spread_lines
+
+    if not to and not settings.qdrant_url:
+        raise SettingsError(
+            "--engine=ray writes to a Qdrant server or to Parquet: name --qdrant-url or --to. An index in the cache "
+            "folder is made by one process: leave --engine out."
+        )
+    if to and "://" not in to and Path(to).exists():
+        raise SettingsError(f"--to={to} is there already: name a new folder, or delete what an earlier ingest left.")
+    if settings.near_duplicates:
+        raise SettingsError("--near-duplicates compares all documents in one process: leave --engine=ray out.")
+    try:
+        from rag_harness.engine.distributed.ray_ingest import ingest
+    except ImportError as error:
+        raise PrerequisiteError(f"--engine=ray needs Ray with its data library: {install('ray')}") from error
     began = monotonic()
-    with _progress():
-        found, filled = to_server(asked_for(paths), settings)
-    say(*sent_lines(found, filled, monotonic() - began))
+    found = ingest(paths, to, settings)
+    say(*spread_lines(found, monotonic() - began))
     return FOUND if found.failed else 0
 
 

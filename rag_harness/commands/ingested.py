@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.dataset.library import Library
-from rag_harness.retrieval.bulk.about import About, about_documents
+from rag_harness.retrieval.about import About, about_documents
 from rag_harness.retrieval.duplicates import NEAR_DUPLICATE_SHARE, duplicates
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.shown.terminal import line as shown
 
 if TYPE_CHECKING:
-    from rag_harness.retrieval.bulk.survey import Survey
-    from rag_harness.retrieval.bulk.to_server import Filled
+    from rag_harness.engine.distributed.ray_ingest import Ingested
 
 MOST_SUFFIXES = 8
 """How many suffixes of files that are no documents are named."""
@@ -41,11 +40,11 @@ def summary_lines(
     ]
 
 
-def sent_lines(found: Survey, filled: Filled | None, seconds: float) -> list[str]:
-    """Return the summary of an ingest whose workers sent their points themselves; ``filled`` None: no chunk."""
+def spread_lines(found: Ingested, seconds: float) -> list[str]:
+    """Return the summary of an ingest by a Ray cluster."""
     return [
         *_about_files(found.about, found.parsed, found.failed),
-        *(_about_points(found.about, filled) if filled else ("chunks    0: no collection is made",)),
+        *(_about_sent(found) if found.place else ("chunks    0: nothing is written",)),
         f"seconds   {seconds:.1f}",
     ]
 
@@ -72,10 +71,11 @@ def _about_chunks(told: About, retrieval: Retrieval) -> Iterator[str]:
     yield _covered(told)
 
 
-def _about_points(told: About, filled: Filled) -> Iterator[str]:
-    yield f"chunks    {filled.chunks:,} ({filled.embedded:,} embedded now)"
-    yield f"sent      {filled.sent:,} to {filled.collection}"
-    yield _covered(told)
+def _about_sent(found: Ingested) -> Iterator[str]:
+    now = "" if found.embedded is None else f" ({found.embedded:,} embedded now)"
+    yield f"chunks    {found.chunks:,}{now}"
+    yield f"sent      {found.sent:,} to {shown(found.place)}"
+    yield _covered(found.about)
 
 
 def _covered(told: About) -> str:

@@ -182,7 +182,11 @@ class Settings:
     )
     rerank_model: str = option("", "reranker; default: the profile's", "reranking")
     chunker: str = option("sections", "how pages are cut, by its registered name", "retrieval")
-    index: str = option("qdrant", "vector index, by its registered name", "retrieval")
+    index: str = option(
+        "qdrant",
+        "vector index, by its registered name: qdrant (Edge, or a server), memory (qdrant-client's in-memory mode)",
+        "retrieval",
+    )
     qdrant_url: str = address_option(
         "", "Qdrant server or cluster; default: an index in this process", "nothing", "QDRANT_API_KEY"
     )
@@ -193,7 +197,7 @@ class Settings:
     )
     qdrant_cluster: tuple[str, ...] = option(
         (),
-        "how a collection on the Qdrant server is spread and written, repeatable: shards=6 replicas=2 parallel=8",
+        "how a collection on the Qdrant server is spread and written, repeatable: shards=6 replicas=2 batch=512",
         "nothing",
     )
     qdrant_graph: tuple[str, ...] = option(

@@ -20,7 +20,7 @@ import pytest
 
 from tests.plugin.conftest import QUERIES, Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
-from tests.unit.retrieval.indexes.server.stub import ClusterStub, cluster_stub
+from tests.unit.retrieval.indexes.server.stub import cluster_stub
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("cold_python")]
 TIMES = ("ms", "waited_ms", "ttft_ms", "finished_at", "timings_recorded")
@@ -209,7 +209,7 @@ def test_a_node_that_dies_loses_no_query(counted: Suite, server: CountingServer,
         _wait_for_calls(server, 1)
         time.sleep(random.Random(seed).uniform(0, 1.2))  # 40 trials of 0.2 s, 8 at once, take 1 s
         nodes.remove_node(node, allow_graceful=False)
-        said, _ = run.communicate(timeout=120)
+        said, _ = run.communicate(timeout=240)
     assert run.returncode == 0, said
     queries = [row["query_id"] for row in counted.rows("e1_baseline")]
     assert Counter(queries) == Counter(f"q{number}" for number in range(40))
@@ -254,7 +254,7 @@ def test_a_ledger_that_is_killed_is_started_again(counted: Suite, server: Counti
         killed = [each.pid for each in _processes() if each.name == "ray::Ledger"]
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
-        said, _ = run.communicate(timeout=120)
+        said, _ = run.communicate(timeout=240)
     assert len(killed) == 1
     assert run.returncode == 0, said
     assert server.calls.total() == 40
@@ -291,79 +291,71 @@ def _documents(folder: Path, count: int, repeated: int = 20) -> None:
 
 
 def _ingest(folder: Path, *given: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "rag_harness", "ingest", "docs.parquet", "--profile", "mock", *given]
+    command = [sys.executable, "-m", "rag_harness", "ingest", *given]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def _said(run: subprocess.Popen[str]) -> str:
-    said, _ = run.communicate(timeout=120)
+    said, _ = run.communicate(timeout=240)
     assert run.returncode == 0, said
     return said
 
 
-def _parts(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in folder.glob("part-*.parquet")}
-
-
-def test_an_ingest_by_nodes_writes_the_bytes_of_one_process(tmp_path: Path, nodes: Any) -> None:
-    _documents(tmp_path, 1500)
-    _said(_ingest(tmp_path, "--to=there", "--engine=ray", f"--ray-address={nodes.address}"))
-    _said(_ingest(tmp_path, "--to=here"))
-    assert _parts(tmp_path / "there") == _parts(tmp_path / "here")
-    assert len(_parts(tmp_path / "here")) == 3
-
-
 @pytest.mark.long
-def test_an_ingest_outlives_a_node(tmp_path: Path, nodes: Any) -> None:
-    _documents(tmp_path, 15_000)
-    node = nodes.add_node(num_cpus=2)
-    with _ingest(tmp_path, "--to=there", "--engine=ray", f"--ray-address={nodes.address}", "--ray-workers=3") as run:
-        end = time.monotonic() + 60
-        while not _parts(tmp_path / "there") and time.monotonic() < end:
-            time.sleep(0.02)
-        nodes.remove_node(node, allow_graceful=False)
-        _said(run)
-    _said(_ingest(tmp_path, "--to=here"))
-    assert _parts(tmp_path / "there") == _parts(tmp_path / "here")
-
-
-@pytest.mark.long
-def test_nodes_send_their_points_to_a_server_themselves(tmp_path: Path, nodes: Any) -> None:
-    _documents(tmp_path, 1100, repeated=1)
-    on_ray = ("--engine=ray", f"--ray-address={nodes.address}")
+def test_what_two_nodes_send_is_what_one_process_searches(tmp_path: Path, nodes: Any) -> None:
+    (tmp_path / "kb").mkdir()
+    for number in range(150):
+        (tmp_path / "kb" / f"d{number:03}.md").write_text(f"# Lamp {number}\n\nIt costs {number} euros.\n")
     with cluster_stub() as stub:
-        to_server = f"--qdrant-url={stub.url}"
-        assert "sent      1,100 to rag_harness_" in _said(_ingest(tmp_path, to_server, *on_ray))
-        [name] = _sent(stub)
-        assert (sum(stub.batches(name)), stub.engine.count(name).count) == (1100, 1100)
-        assert f"sent      0 to {name}" in _said(_ingest(tmp_path, to_server))
-        assert sum(stub.batches(name)) == 1100
+        to_server = ("--profile=mock", f"--qdrant-url={stub.url}")
+        said = _said(_ingest(tmp_path, "kb", *to_server, "--engine=ray", f"--ray-address={nodes.address}"))
+        assert "sent      150 to rag_harness_" in said
+        [(alias, points)] = stub.engine.aliases.items()
+        assert f" to {alias}\n" in said
+        stub.calls.clear()
+        assert "chunks    150 (0 embedded now)" in _said(_ingest(tmp_path, "kb", *to_server))
+        assert not stub.batches(points)
 
 
 @pytest.mark.long
-def test_points_of_a_node_that_dies_are_sent_by_others(tmp_path: Path, nodes: Any) -> None:
+def test_points_of_a_node_that_dies_are_there_once(tmp_path: Path, nodes: Any) -> None:
     _documents(tmp_path, 6000, repeated=1)
     node = nodes.add_node(num_cpus=2)
     on_ray = ("--engine=ray", f"--ray-address={nodes.address}", "--ray-workers=3")
-    with cluster_stub() as stub, _ingest(tmp_path, f"--qdrant-url={stub.url}", *on_ray) as run:
-        end = time.monotonic() + 60
-        while not _sent(stub) and time.monotonic() < end:
+    given = ("docs.parquet", "--profile=mock", *on_ray)
+    with cluster_stub() as stub, _ingest(tmp_path, *given, f"--qdrant-url={stub.url}") as run:
+        end = time.monotonic() + 120
+        while not stub.whats().count("PUT /points") and time.monotonic() < end:
             time.sleep(0.02)
         nodes.remove_node(node, allow_graceful=False)
-        assert "sent      6,000 to rag_harness_" in _said(run)
-        [name] = _sent(stub)
-        found, _ = stub.engine.scroll(name, limit=10_000, with_payload=["position"])
-        assert sorted(point.payload["position"] for point in found) == list(range(6000))
-
-
-def _sent(stub: ClusterStub) -> set[str]:
-    """Return the collections that points were sent to."""
-    return {call.collection for call in [*stub.calls] if call.what == "PUT /points"} - {"rag_harness_runs"}
+        said = _said(run)
+        assert "chunks    6,000" in said
+        [(alias, points)] = stub.engine.aliases.items()
+        assert f" to {alias}\n" in said
+        found, _ = stub.engine.scroll(points, limit=10_000, with_payload=["doc_id"])
+        assert sorted(point.payload["doc_id"] for point in found) == [f"d{number:05}" for number in range(6000)]
 
 
 @pytest.mark.long
-def test_an_index_by_nodes_has_the_vectors_of_one_process(tmp_path: Path, nodes: Any) -> None:
-    _documents(tmp_path, 1500)
-    said = _said(_ingest(tmp_path, "--engine=ray", f"--ray-address={nodes.address}"))
-    assert "(0 embedded now)" not in said
-    assert "(0 embedded now)" in _said(_ingest(tmp_path))
+def test_what_stops_a_worker_is_said_as_it_was(tmp_path: Path, nodes: Any) -> None:
+    _documents(tmp_path, 20, repeated=1)
+    given = ("docs.parquet", "--profile=mock", "--engine=ray", f"--ray-address={nodes.address}")
+    with cluster_stub() as stub:
+        stub.fault = lambda call: (507, "Out of disk") if call.what == "PUT /points" else None
+        run = _ingest(tmp_path, *given, f"--qdrant-url={stub.url}")
+        assert "The Qdrant index cannot be filled from node " in (said := run.communicate(timeout=240)[0])
+        assert "has no room left (507)" in said
+        assert not stub.engine.aliases
+    assert run.returncode == 2
+
+
+@pytest.mark.long
+def test_an_ingest_to_parquet_has_a_row_for_each_chunk(tmp_path: Path, nodes: Any) -> None:
+    import pyarrow.parquet
+
+    _documents(tmp_path, 1500, repeated=1)
+    given = ("docs.parquet", "--profile=mock", "--to=there", "--engine=ray", f"--ray-address={nodes.address}")
+    assert "sent      1,500 to there" in _said(_ingest(tmp_path, *given))
+    table = pyarrow.parquet.read_table(tmp_path / "there")
+    assert sorted(table["doc_id"].to_pylist()) == [f"d{number:05}" for number in range(1500)]
+    assert {len(vector) for vector in table["vector"].to_pylist()} == {table["vector"].type.list_size}

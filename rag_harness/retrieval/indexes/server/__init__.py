@@ -1,5 +1,4 @@
-"""Collections on a Qdrant server or cluster: making, leases, filling, searching.
+"""Collections on a Qdrant server or cluster: making, filling, searching.
 
-None of this was tested with a server. A stub validates requests against the client's own models. Conditional writes are
-tested with Qdrant's own engine, in Edge.
+None of this was tested with a server. A stub validates requests against the client's own models.
 """

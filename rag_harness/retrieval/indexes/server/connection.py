@@ -17,17 +17,18 @@ from rag_harness.registry import missing_package
 from rag_harness.settings import Settings
 
 OLDEST = (1, 16)
-"""The first version of the server with metadata of collections and conditional writes."""
+"""The first version of the server with metadata of collections."""
 _SAID = 300
 
 
 def check_client(settings: Settings) -> None:
-    """Check that the client is installed if the settings name a server. It is not imported: that takes a second.
+    """Check that the client is installed if the settings need it. It is not imported: that takes a second.
 
     Raises:
         PrerequisiteError: it is not installed; names the extra.
     """
-    if settings.qdrant_url and settings.index == "qdrant" and find_spec("qdrant_client") is None:
+    needs = settings.index == "memory" or (settings.qdrant_url and settings.index == "qdrant")
+    if needs and find_spec("qdrant_client") is None:
         raise _missing(settings.qdrant_url, ModuleNotFoundError(name="qdrant_client"))
 
 
@@ -75,9 +76,8 @@ def check_version(client: Any, url: str) -> None:
     numbers = re.match(r"(\d+)\.(\d+)", found)
     if numbers is None or tuple(map(int, numbers.groups())) < OLDEST:
         raise CriticalError(
-            f"Qdrant at {url} is version {found}; {OLDEST[0]}.{OLDEST[1]} or newer is needed: older ones ignore the "
-            f"condition that keeps two runs from changing one collection. Upgrade the server, one minor version at a "
-            f"time."
+            f"Qdrant at {url} is version {found}; {OLDEST[0]}.{OLDEST[1]} or newer is needed: older ones keep "
+            f"no metadata that say what a collection holds. Upgrade the server, one minor version at a time."
         )
 
 
@@ -110,7 +110,7 @@ def explained(error: Exception, url: str) -> str:
 def _of_status(status: int, error: Exception) -> str:
     said = _said(error)
     if is_full(error):
-        return f"has no room left ({status}): {said}. Enlarge its volumes; the next run goes on from here."
+        return f"has no room left ({status}): {said}. Enlarge its volumes; the next run sends the points again."
     known = {
         401: f"refuses the key (401): {said}. Set QDRANT_API_KEY to one that may read and write.",
         403: f"refuses the key (403): {said}. Set QDRANT_API_KEY to one that may do this.",
@@ -159,7 +159,7 @@ def quiet() -> Iterator[None]:
 
 
 def _missing(url: str, error: ImportError) -> PrerequisiteError:
-    return PrerequisiteError(missing_package(f"index on the Qdrant server {url}" if url else "index 'qdrant'", error))
+    return PrerequisiteError(missing_package(f"index on the Qdrant server {url}" if url else "index 'memory'", error))
 
 
 def _refuse_open_key(url: str, api_key: str) -> None:

@@ -1,4 +1,8 @@
-"""A collection: how it is made and checked. Its metadata describe its content from the beginning."""
+"""A collection: how it is made and checked. Its metadata describe its content from the beginning.
+
+The name that is searched is an alias, which is switched to the collection when all its points can be read. So a run
+never searches half a collection, and two that fill the same one write the same points.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ from rag_harness.retrieval.indexes.server.server_options import (
 from rag_harness.settings import Settings
 
 COLLECTION_PREFIX = "rag_harness_"
+POINTS = "_points"
+"""What the name of a collection ends with; the alias is without it."""
 OURS = "rag_harness"
 """Key in the metadata for the content of a collection."""
 
@@ -39,7 +45,7 @@ class CollectionContent:
 
 
 def collection_name(digest: str, graph: GraphOptions | None = None) -> str:
-    """Return the name of the collection with this content. Another graph gives another collection."""
+    """Return the alias of the collection with this content. Another graph gives another collection."""
     return f"{COLLECTION_PREFIX}{digest[:16]}" + (f"_{graph.name}" if graph else "")
 
 
@@ -49,7 +55,7 @@ class ServerCollection:
 
     Attributes:
         client: the server's client.
-        name: the name of the collection.
+        name: the alias, by which it is searched.
         url: the server's URL, for messages; empty is the memory mode.
         cluster: options of sharding and writing.
         graph: options of graph search; None: exact search.
@@ -61,13 +67,30 @@ class ServerCollection:
     cluster: ClusterOptions
     graph: GraphOptions | None = None
 
+    @property
+    def points(self) -> str:
+        """The name of the collection behind the alias."""
+        return f"{self.name}{POINTS}"
+
     def info(self) -> Any | None:
         """Return the server's information about it, or None where it does not exist."""
-        return self.client.get_collection(self.name) if self.client.collection_exists(self.name) else None
+        return self.client.get_collection(self.points) if self.client.collection_exists(self.points) else None
 
     def count(self) -> int:
         """Return the exact number of points."""
-        return int(self.client.count(self.name, exact=True).count)
+        return int(self.client.count(self.points, exact=True).count)
+
+    def is_published(self) -> bool:
+        """Return whether the alias names the existing collection: all its points were there."""
+        found = self.client.get_collection_aliases(self.points).aliases
+        return self.name in [each.alias_name for each in found]
+
+    def publish(self) -> None:
+        """Switch the alias to the collection."""
+        from qdrant_client.models import CreateAlias, CreateAliasOperation
+
+        alias = CreateAlias(collection_name=self.points, alias_name=self.name)
+        self.client.update_collection_aliases([CreateAliasOperation(create_alias=alias)])
 
     def check(self, info: Any, content: CollectionContent) -> None:
         """Check that the existing collection has this content.
@@ -90,21 +113,13 @@ class ServerCollection:
         """Make the collection if it does not exist. If several processes try, only one succeeds."""
         try:
             with quiet():
-                self.client.create_collection(self.name, **self._config(content))
+                self.client.create_collection(self.points, **self._config(content))
         except Exception as error:
             if status_of(error) not in (400, 409) or self.info() is None:
                 raise
         self._index("doc_id", tenant=False)
         if self.cluster.tenant:
             self._index(f"metadata.{self.cluster.tenant}", tenant=True)
-
-    def claim(self, content: CollectionContent) -> None:
-        """Write the content into the metadata, for a collection that is overwritten."""
-        self.client.update_collection(self.name, metadata={OURS: asdict(content)})
-
-    def drop(self) -> None:
-        """Remove the collection."""
-        self.client.delete_collection(self.name)
 
     def search_params(self) -> Any:
         """Return the search parameters. None in memory mode, which is always exact and warns about parameters."""
@@ -138,7 +153,7 @@ class ServerCollection:
 
         schema = KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=tenant or None)
         with quiet():
-            self.client.create_payload_index(self.name, key, schema, wait=True)
+            self.client.create_payload_index(self.points, key, schema, wait=True)
 
     def _strange(self, found: str) -> CriticalError:
         return CriticalError(

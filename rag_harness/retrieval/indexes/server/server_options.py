@@ -32,9 +32,8 @@ class ClusterOptions:
         tenant: key in the chunks' metadata that names the tenant. The server stores each tenant's points together.
         on_disk: whether vectors stay on disk, with only the latest in memory.
         batch: points in a request.
-        parallel: requests in flight.
         timeout: seconds that a request may take.
-        wait: seconds to wait for another run that is changing the collection, and for the server to be ready.
+        wait: seconds to wait until the server is ready after the last point.
     """
 
     shards: int = _one(0, r"\d{1,4}", "a whole number")
@@ -44,7 +43,6 @@ class ClusterOptions:
     tenant: str = _one("", r"[\w.-]+", "a key of the chunks' metadata")
     on_disk: bool = _one(False, r"yes|no", "yes or no")
     batch: int = _one(256, r"[1-9]\d{0,4}", "a whole number from 1")
-    parallel: int = _one(4, r"[1-9]\d?", "a whole number from 1 to 99")
     timeout: int = _one(30, r"[1-9]\d{0,4}", "seconds")
     wait: int = _one(600, r"\d{1,6}", "seconds")
 
@@ -112,6 +110,11 @@ def _read(option: str, given: Iterable[str], known: Iterable[Field[Any]]) -> dic
 
 def _value(option: str, part: str, names: Mapping[str, Field[Any]]) -> tuple[str, Any]:
     name, equals, text = part.partition("=")
+    if (option, name) == ("rag_qdrant_cluster", "parallel"):
+        raise SettingsError(
+            "rag_qdrant_cluster has no parallel: the workers of `rag-harness ingest --engine=ray --ray-workers=N` send "
+            "at the same time."
+        )
     if not equals or name not in names:
         raise SettingsError(f"{option} has {part!r}. {unknown('name', name, names)} Write NAME=VALUE.")
     about = names[name]

@@ -8,10 +8,12 @@ from typing import Any
 
 from rag_harness.errors import SettingsError
 from rag_harness.retrieval.indexes.server.health import READS, shard_states
-from rag_harness.retrieval.indexes.server.lease import Clock
-from rag_harness.retrieval.indexes.server.ledger import LEDGER, CollectionLedger, Entry
-from rag_harness.retrieval.indexes.server.server_collection import COLLECTION_PREFIX, CollectionContent, content_told
-from rag_harness.retrieval.indexes.server.taking import WantedChange, acquire
+from rag_harness.retrieval.indexes.server.server_collection import (
+    COLLECTION_PREFIX,
+    POINTS,
+    CollectionContent,
+    content_told,
+)
 
 _BYTES = {"none": 4.0, "int8": 5.0, "binary": 4.125}
 """Bytes of each number of a vector: of the full vector, and of the quantized one besides it."""
@@ -22,14 +24,14 @@ class CollectionState:
     """The state of one collection.
 
     Attributes:
-        name: the name of the collection.
+        name: its alias.
         told: the content in its metadata; None for a collection of other origin, or an old one.
         points: number of points.
         shards: its shards, each with the states of its replicas.
         replicas: intended number of replicas of each shard.
         status: the server's status: green, yellow, grey or red.
         quantize: none, int8 or binary.
-        entry: its entry in the ledger; None without one.
+        published: whether the alias names it: all points were there.
     """
 
     name: str
@@ -39,7 +41,7 @@ class CollectionState:
     replicas: int
     status: str
     quantize: str
-    entry: Entry | None
+    published: bool
 
     @property
     def vector_bytes(self) -> int:
@@ -58,7 +60,7 @@ class CollectionState:
             "status red": self.status == "red",
             f"{missing:,} chunks missing": missing > 0,
             f"{-missing:,} points too many": missing < 0,
-            f"being changed by {self.entry.who if self.entry else ''}": bool(self.entry and self.entry.changing),
+            "not searched yet: its alias is switched when all points are there": not self.published,
         }
         return [fault for fault, is_so in said.items() if is_so]
 
@@ -69,43 +71,42 @@ def states(client: Any, names: Sequence[str] = ()) -> Iterator[CollectionState]:
     Raises:
         SettingsError: there is no collection of that name.
     """
-    there = sorted(each.name for each in client.get_collections().collections)
-    ours = [name for name in there if name.startswith(COLLECTION_PREFIX) and name != LEDGER]
+    there = [each.name for each in client.get_collections().collections]
+    ours = sorted(name.removesuffix(POINTS) for name in there if _is_ours(name))
     strange = sorted({*names} - {*ours})
     if strange:
         raise SettingsError(f"There is no collection {', '.join(strange)}. There are: {', '.join(ours) or 'none'}.")
-    ledger = CollectionLedger(client)
+    aliases = {each.alias_name for each in client.get_aliases().aliases}
     for name in names or ours:
-        yield _state(client, name, ledger.read(name))
+        yield _state(client, name, name in aliases)
 
 
-def drop(client: Any, name: str, wait: float, clock: Clock | None = None) -> None:
-    """Remove a collection, unless a run is changing it.
+def drop(client: Any, name: str) -> None:
+    """Remove a collection with its alias. A run that searches or fills it ends with an error.
 
     Raises:
         SettingsError: there is no collection of that name, or it does not belong to this package.
-        CriticalError: a run is changing it, and still is after ``wait`` seconds.
     """
     list(states(client, [name]))
-    ledger = CollectionLedger(client)
-    lease = acquire(ledger, WantedChange(name, 0, wait), lambda: False, clock)
-    assert lease is not None  # the collection exists, so there is something to do
-    client.delete_collection(name)
-    lease.give_back()
-    ledger.forget(name)
+    client.delete_collection(f"{name}{POINTS}")
 
 
-def _state(client: Any, name: str, entry: Entry | None) -> CollectionState:
-    info = client.get_collection(name)
+def _is_ours(name: str) -> bool:
+    return name.startswith(COLLECTION_PREFIX) and name.endswith(POINTS)
+
+
+def _state(client: Any, name: str, published: bool) -> CollectionState:
+    collection = f"{name}{POINTS}"
+    info = client.get_collection(collection)
     config = info.config
     kind = type(config.quantization_config).__name__
     return CollectionState(
         name,
         content_told(info),
-        int(client.count(name, exact=True).count),
-        shard_states(client, name),
+        int(client.count(collection, exact=True).count),
+        shard_states(client, collection),
         int(config.params.replication_factor or 1),
         str(info.status),
         {"ScalarQuantization": "int8", "BinaryQuantization": "binary"}.get(kind, "none"),
-        entry,
+        published,
     )

@@ -220,4 +220,4 @@ def test_the_files_of_actors_import_ray_and_the_others_when_they_need_it() -> No
         names = [alias.name for node in at_import if isinstance(node, ast.Import) for alias in node.names]
         names += [str(node.module) for node in at_import if isinstance(node, ast.ImportFrom)]
         found = [name for name in names if name.partition(".")[0] == "ray" or ".ray_" in name]
-        assert bool(found) == (file.name in ("ray_actors.py", "ray_nodes.py", "ray_hands.py")), f"{file.name}: {found}"
+        assert bool(found) == (file.name in ("ray_actors.py", "ray_nodes.py", "ray_ingest.py")), f"{file.name}: {found}"

@@ -7,12 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from qdrant_client.local.qdrant_local import QdrantLocal
 
+from rag_harness.errors import SettingsError
 from rag_harness.registry import resolve
-from rag_harness.retrieval.indexes import qdrant
+from rag_harness.retrieval.indexes import memory, qdrant
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex
 from rag_harness.settings import Settings
+from tests.unit.retrieval.indexes.random_vectors import named, random_rows
 
 
 def parts_of(folder: Path, **options: Any) -> Any:
@@ -40,6 +43,19 @@ def test_without_edge_the_clients_memory_mode_serves(tmp_path: Path, monkeypatch
     index.close()
 
 
+def test_memory_is_the_clients_memory_mode_and_no_server(tmp_path: Path) -> None:
+    create = resolve("indexes", "memory")
+    assert create is memory.create
+    index = create(parts_of(tmp_path))
+    index.upsert(named(5), random_rows(5))
+    assert isinstance(index, QdrantIndex)
+    assert isinstance(index._collection.client._client, QdrantLocal)
+    assert index.search(random_rows(5)[3], 1)[0].chunk.text == "text 3"
+    index.close()
+    with pytest.raises(SettingsError, match=r"--rag-index=memory is in this process.*http://q: leave one out"):
+        create(parts_of(tmp_path, qdrant_url="http://q"))
+
+
 def test_the_client_is_not_imported_where_edge_serves(tmp_path: Path) -> None:
     code = f"""
 import sys
@@ -48,6 +64,7 @@ from types import SimpleNamespace
 import numpy as np
 from rag_harness.retrieval.indexes.qdrant import create
 from rag_harness.settings import Settings
+from tests.unit.retrieval.indexes.random_vectors import named, random_rows
 from rag_harness.types import Chunk
 embedder = SimpleNamespace(model="hashing", revision="1")
 settings = Settings(rootdir={str(tmp_path)!r})

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 from qdrant_client.local.local_collection import LocalCollection
 
@@ -17,7 +19,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex, create
 from rag_harness.retrieval.indexes.server.connection import connect
-from rag_harness.retrieval.indexes.server.points import point_batches
+from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
 from rag_harness.settings import Settings
@@ -69,18 +71,22 @@ def test_empty_index(client: QdrantClient) -> None:
 def test_point_carries_text_and_metadata(client: QdrantClient) -> None:
     chunk = Chunk("a.md#chunk_0", "a.md", "Text.", 0, 5, ("Fees", "Pick-up"), metadata={"version": "2"})
     index_in(client).upsert([chunk], random_rows(1))
-    payload = client.scroll("c")[0][0].payload
-    assert payload is not None
-    digest = payload.pop("digest")
-    assert payload == {
-        "position": 0,
+    assert client.scroll("c")[0][0].payload == {
         "chunk_id": "a.md#chunk_0",
         "doc_id": "a.md",
         "text": "Text.",
         "section": ["Fees", "Pick-up"],
         "metadata": {"version": "2"},
     }
-    assert len(digest) == 32
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=3, max_size=3), st.lists(st.sampled_from("abc"), min_size=3, max_size=3)
+)
+def test_points_have_the_same_id_exactly_where_content_and_model_are_the_same(one: list[str], other: list[str]) -> None:
+    """Also a text with the mark that parts are joined by, which is in no name of a model or a chunk."""
+    ids = [point_id(Chunk(name, "d", f"{text}\0{text}", 0, 1), model) for name, text, model in (one, other)]
+    assert (ids[0] == ids[1]) == (one == other)
 
 
 def test_count_is_logged(client: QdrantClient, caplog: pytest.LogCaptureFixture) -> None:
@@ -93,7 +99,7 @@ def test_count_is_logged(client: QdrantClient, caplog: pytest.LogCaptureFixture)
     finally:
         log.removeHandler(caplog.handler)
         log.setLevel(before)
-    assert "Collection c: 3 points sent in " in caplog.text
+    assert "Collection c: 3 points sent" in caplog.text
     assert "Indexed 3 chunks (collection c)" in caplog.text
 
 
@@ -105,12 +111,11 @@ class Spy:
         self.changes: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        def noted(collection: str, *given: Any, **more: Any) -> Any:
-            if collection == "c":
-                self.changes.append(name)
-            return getattr(self.client, name)(collection, *given, **more)
+        def noted(*given: Any, **more: Any) -> Any:
+            self.changes.append(name)
+            return getattr(self.client, name)(*given, **more)
 
-        changes = name in ("upsert", "create_collection", "delete_collection", "update_collection")
+        changes = name.startswith(("up", "create", "delete"))
         return noted if changes else getattr(self.client, name)
 
 
@@ -126,29 +131,9 @@ def test_half_a_collection_is_completed(client: QdrantClient) -> None:
     rows = random_rows(5)
     built(client, rows[:2])
     again = built(spy := Spy(client), rows)
-    assert spy.changes == ["upsert"]
+    assert spy.changes == ["upload_collection", "update_collection_aliases"]
     assert client.count("c").count == 5
     assert again.search(rows[4], 1)[0].chunk.text == "text 4"
-
-
-def test_collection_with_strangers_is_built_anew(client: QdrantClient) -> None:
-    rows = random_rows(5)
-    built(client, rows)
-    built(spy := Spy(client), rows[:3])
-    assert spy.changes == ["delete_collection", "create_collection", "upsert"]
-    assert client.count("c").count == 3
-
-
-def test_overwrite_writes_again_in_place_once_a_run(client: QdrantClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = random_rows(5)
-    monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", "the run before")
-    built(client, -rows)
-    monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", "this run")
-    again = built(spy := Spy(client), rows, overwrite=True)
-    assert spy.changes == ["update_collection", "upsert"]  # others may be searching: the collection is never gone
-    assert again.search(rows[2], 1)[0].score == pytest.approx(1, abs=1e-5)
-    built(spy := Spy(client), rows, overwrite=True)
-    assert spy.changes == []  # another worker of the same run
 
 
 @pytest.mark.parametrize("path", ["./qdrant", "/var/qdrant", "file:///var/qdrant", "localhost:6333", ":memory:"])
@@ -166,26 +151,12 @@ def test_large_index_does_not_warn(client: QdrantClient, monkeypatch: pytest.Mon
 
 def test_created_for_the_content() -> None:
     embedder = SimpleNamespace(model="tiny", revision="1")
-    settings = Settings(overwrite=True)
-    index = create(SimpleNamespace(settings=settings, content_digest="0123456789abcdef" * 2, embedder=embedder))
+    index = create(SimpleNamespace(settings=Settings(), content_digest="0123456789abcdef" * 2, embedder=embedder))
     index.upsert(named(2), random_rows(2))
-    names = {each.name for each in index._collection.client.get_collections().collections}
-    assert names == {"rag_harness_0123456789abcdef", "rag_harness_runs"}
+    client = index._collection.client
+    assert [each.name for each in client.get_collections().collections] == ["rag_harness_0123456789abcdef_points"]
+    assert client.count("rag_harness_0123456789abcdef").count == 2
     index.close()
-
-
-def test_points_are_made_when_their_batch_is_sent() -> None:
-    class Counted(list[Chunk]):
-        read = 0
-
-        def __getitem__(self, asked: Any) -> Any:
-            found = super().__getitem__(asked)
-            Counted.read += len(found)
-            return found
-
-    made = point_batches(Counted(named(600)), random_rows(600), "m", 256)
-    assert len(next(made)) == 256
-    assert Counted.read == 256
 
 
 def test_key_is_not_sent_in_clear() -> None:

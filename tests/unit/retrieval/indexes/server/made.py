@@ -7,12 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex, create
-from rag_harness.retrieval.indexes.server.lease import Clock
+from rag_harness.retrieval.indexes.server.health import Clock
 from rag_harness.settings import Settings
 from tests.unit.retrieval.indexes.server.stub import ClusterStub
 
 DIGEST = "0123456789abcdef" * 2
 NAME = "rag_harness_0123456789abcdef"
+POINTS = f"{NAME}_points"
 
 
 @dataclass

@@ -33,6 +33,7 @@ _SCHEMAS: dict[tuple[str, str], TypeAdapter[Any]] = {
     ("POST", "/points/query"): TypeAdapter(models.QueryRequest),
     ("POST", "/points/delete"): TypeAdapter(models.PointsSelector),
     ("POST", "/points/scroll"): TypeAdapter(models.ScrollRequest),
+    ("POST", ""): TypeAdapter(models.ChangeAliasesOperation),
 }
 _PARSED = ModelSchemaParser()
 Answer = tuple[int, Any]
@@ -100,7 +101,7 @@ class ClusterStub:
         handler = getattr(self, _HANDLERS.get(call.what, ""), None)
         if handler is None:
             return 404, f"Not found: {call.what}"
-        makes = call.what in ("PUT /", "GET /exists", "GET /", "GET /cluster")
+        makes = call.what in ("PUT /", "GET /exists", "GET /", "GET /cluster", "POST /", "GET /aliases")
         if call.collection and not makes and not self.engine.collection_exists(call.collection):
             return 404, f"Not found: Collection `{call.collection}` doesn't exist!"
         with quiet():
@@ -152,6 +153,13 @@ class ClusterStub:
     def update(self, call: Call) -> Answer:
         return 200, self.engine.update_collection(call.collection, metadata=call.asked.metadata)
 
+    def aliases(self, call: Call) -> Answer:
+        found = self.engine.get_collection_aliases(call.collection) if call.collection else self.engine.get_aliases()
+        return 200, _plain(found)
+
+    def switch(self, call: Call) -> Answer:
+        return 200, self.engine.update_collection_aliases(call.asked.actions)
+
     def remove(self, call: Call) -> Answer:
         return 200, self.engine.delete_collection(call.collection)
 
@@ -199,7 +207,7 @@ _HANDLERS = {
     "GET /": "listed", "GET /exists": "exists", "PUT /": "create", "PATCH /": "update", "DELETE /": "remove",
     "PUT /index": "index", "PUT /points": "upsert", "POST /points": "retrieve", "POST /points/count": "count",
     "POST /points/query": "query", "POST /points/query/batch": "query_batch", "POST /points/scroll": "scroll",
-    "POST /points/delete": "delete", "GET /cluster": "cluster",
+    "POST /points/delete": "delete", "GET /cluster": "cluster", "GET /aliases": "aliases", "POST /": "switch",
 }  # fmt: skip
 
 

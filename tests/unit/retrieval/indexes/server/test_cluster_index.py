@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Barrier
-from time import sleep
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,15 @@ from qdrant_client.models import Distance
 from rag_harness.errors import CriticalError
 from rag_harness.protocols import PersistentIndex
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
-from rag_harness.retrieval.indexes.qdrant_server import LOOKS_EACH, QdrantIndex
-from rag_harness.retrieval.indexes.server import claiming, taking
+from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex
 from rag_harness.retrieval.indexes.server.connection import connect
-from rag_harness.retrieval.indexes.server.lease import Clock
-from rag_harness.retrieval.indexes.server.ledger import LEDGER, CollectionLedger
+from rag_harness.retrieval.indexes.server.filling import RETRIES
 from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
 from rag_harness.retrieval.indexes.shards import ShardFolder
 from rag_harness.types import Hit, Matrix
 from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
-from tests.unit.retrieval.indexes.server.made import DIGEST, NAME, FastClock, index_on
+from tests.unit.retrieval.indexes.server.made import DIGEST, NAME, POINTS, FastClock, index_on
 from tests.unit.retrieval.indexes.server.stub import Answer, Call, ClusterStub, cluster_stub
 
 
@@ -64,7 +61,7 @@ def test_queries_go_together_and_points_in_batches() -> None:
     rows = random_rows(600)
     with cluster_stub() as stub:
         index = served(stub, rows, "read_consistency=majority")
-        assert sorted(stub.batches(NAME)) == [88, 256, 256]
+        assert sorted(stub.batches(POINTS)) == [88, 256, 256]
         stub.calls.clear()
         hits = index.search_many(list(rows[:100]), 3)
         assert [each[0].chunk.text for each in hits] == [f"text {n}" for n in range(100)]
@@ -80,7 +77,7 @@ def test_a_collection_is_made_as_the_options_say() -> None:
     with cluster_stub(nodes=3) as stub:
         given = "shards=6 replicas=2 write_consistency=2 tenant=customer on_disk=yes"
         served(stub, random_rows(5), given).close()
-        made = next(call.asked for call in stub.calls if (call.what, call.collection) == ("PUT /", NAME))
+        made = next(call.asked for call in stub.calls if (call.what, call.collection) == ("PUT /", POINTS))
         assert (made.shard_number, made.replication_factor, made.write_consistency_factor) == (6, 2, 2)
         assert (made.vectors.size, made.vectors.on_disk) == (24, True)
         assert (made.hnsw_config.m, made.quantization_config) == (0, None)  # nobody asks for a graph
@@ -88,7 +85,7 @@ def test_a_collection_is_made_as_the_options_say() -> None:
             "rag_harness": {"digest": DIGEST, "model": "tiny@1", "chunks": 5, "dimension": 24},
         }
         indexed = [(call.asked.field_name, call.asked.field_schema.is_tenant)
-                   for call in stub.calls if (call.what, call.collection) == ("PUT /index", NAME)]  # fmt: skip
+                   for call in stub.calls if (call.what, call.collection) == ("PUT /index", POINTS)]  # fmt: skip
         assert indexed == [("doc_id", None), ("metadata.customer", True)]
 
 
@@ -99,7 +96,7 @@ def test_a_graph_is_made_and_searched_as_the_options_say(quantize: str) -> None:
         index = served(stub, random_rows(5), clock=FastClock(), qdrant_graph=(graph,))
         name = index._collection.name
         assert name.startswith(f"{NAME}_")
-        made = next(call.asked for call in stub.calls if (call.what, call.collection) == ("PUT /", name))
+        made = next(call.asked for call in stub.calls if (call.what, call.collection) == ("PUT /", f"{name}_points"))
         assert (made.hnsw_config.m, made.hnsw_config.ef_construct) == (32, 200)
         kept = made.quantization_config.model_dump(mode="json", exclude_none=True) if made.quantization_config else None
         assert (
@@ -125,7 +122,7 @@ def test_a_server_that_has_the_collection_needs_no_vectors_and_is_not_written() 
         stub.calls.clear()
         assert isinstance(again, PersistentIndex)
         assert again.open(named(5))
-        assert not [what for what in stub.whats() if what.startswith(("PUT", "DELETE", "PATCH"))]
+        assert not [what for what in stub.whats() if what.startswith(("PUT", "DELETE", "PATCH", "POST /points"))][1:]
         assert again.search(random_rows(5)[3], 1)[0].chunk.text == "text 3"
         again.close()
 
@@ -136,53 +133,44 @@ def test_a_key_that_may_only_read_reads_what_is_whole_and_makes_nothing() -> Non
         reader = index_on(stub, qdrant_api_key="planted-key-r")
         assert reader.open(named(5))
         with pytest.raises(CriticalError, match=r"refuses the key \(403\): Write access.*may do this") as caught:
-            reader.open(named(6))
+            reader.upsert(named(6), random_rows(6))
         assert "planted" not in str(caught.value)
         reader.close()
 
 
-def test_of_two_runs_one_builds_and_the_other_reads() -> None:
+def test_what_two_runs_send_at_once_is_there_once() -> None:
     rows, together = random_rows(120), Barrier(2)
     with cluster_stub() as stub:
 
         def run(number: int) -> list[str]:
-            # Two processes would have names of their own; so have these two, by way of the lease's first write.
             index = index_on(stub, "batch=8")
-            index._clock = Clock(sleep=lambda _: sleep(0.01))
+            assert not index.open(named(120))
             together.wait()
-            if not index.open(named(120)):
-                index.upsert(named(120), rows)
+            index.upsert(named(120), rows)
             found = [hit.chunk.text for hit in index.search(rows[number], 3)]
             index.close()
             return found
 
-        with ThreadPoolExecutor(2) as pool, patched_holders():
+        with ThreadPoolExecutor(2) as pool:
             found = list(pool.map(run, [0, 1]))
         assert [each[0] for each in found] == ["text 0", "text 1"]
-        assert sum(stub.batches(NAME)) == 120
-        assert stub.whats(NAME).count("PUT /") == 1
+        assert stub.engine.count(POINTS).count == 120
+        assert stub.engine.aliases == {NAME: POINTS}
 
 
-def test_a_run_that_was_killed_is_gone_on_with() -> None:
+def test_half_a_collection_is_not_searched_and_is_sent_again() -> None:
     rows = random_rows(100)
     with cluster_stub() as stub:
-        sent = 0
-
-        def dies(call: Call) -> Answer | None:
-            nonlocal sent
-            if (call.what, call.collection) == ("PUT /points", NAME):
-                sent += 1
-                return (400, "killed") if sent > 4 else None
-            return None
-
-        stub.fault = dies
+        stub.fault = lambda call: (400, "killed") if len(stub.batches(POINTS)) > 4 else None
         with pytest.raises(CriticalError, match=r"cannot be built: .* answers 400: killed"):
-            served(stub, rows, "batch=10 parallel=1")
+            served(stub, rows, "batch=10")
         stub.fault = lambda _: None
-        assert stub.engine.count(NAME).count == 40
-        stub.calls.clear()
-        index = served(stub, rows, "batch=10 parallel=2")
-        assert sum(stub.batches(NAME)) == 60
+        assert stub.engine.count(POINTS).count == 40
+        assert not stub.engine.aliases
+        index = index_on(stub)
+        assert not index.open(named(100))
+        index.upsert(named(100), rows)
+        assert stub.engine.count(POINTS).count == 100
         assert index.search(rows[77], 1)[0].chunk.text == "text 77"
         index.close()
 
@@ -193,78 +181,25 @@ def test_a_run_may_die_at_any_call(each: int) -> None:
     with cluster_stub() as stub:
         client = connect(stub.url, "")  # one for all of them: making one takes longer than a run
 
-        def run(parallel: int) -> QdrantIndex:
-            collection = ServerCollection(client, NAME, stub.url, ClusterOptions(batch=4, parallel=parallel))
-            index = QdrantIndex(collection, CollectionContent(DIGEST, "tiny@1", 0), clock=FastClock().clock)
+        def run() -> QdrantIndex:
+            collection = ServerCollection(client, NAME, stub.url, ClusterOptions(batch=4))
+            index = QdrantIndex(collection, CollectionContent(DIGEST, "tiny@1", 0), FastClock().clock)
             index.upsert(named(12), rows)
             return index
 
-        run(1)
+        run()
         # What is found in the end must be the same, whichever call was the last that was answered.
         for last in range(1, len(stub.calls), each):
-            for name in (NAME, LEDGER):
-                stub.engine.delete_collection(name)
+            stub.engine.delete_collection(POINTS)
             stub.calls.clear()
             stub.fault = lambda _, last=last: (400, "dead") if len(stub.calls) > last else None  # type: ignore[misc]
-            with patched_holders():
-                with pytest.raises(CriticalError, match="dead"):
-                    run(1)
-                stub.fault = lambda _: None
-                found = run(2).search_many(list(rows), 1)
+            with pytest.raises(CriticalError, match="dead"):
+                run()
+            stub.fault = lambda _: None
+            found = run().search_many(list(rows), 1)
             assert [hits[0].chunk.text for hits in found] == names
-            assert sum(stub.batches(NAME)) <= 12 + 4, last  # but for the batch that nobody said was there
-            entry = CollectionLedger(stub.engine).read(NAME)
-            assert entry is None or not entry.changing, last
+            assert stub.engine.count(POINTS).count == 12
         client.close()
-
-
-def test_a_run_stops_when_another_changes_what_it_searches() -> None:
-    rows, clock = random_rows(20), FastClock()
-    with cluster_stub() as stub:
-        reader = served(stub, rows, clock=clock)
-        reader.search(rows[0], 1)
-        clock.seconds += LOOKS_EACH
-        reader.search(rows[0], 1)  # it looked, and nobody had
-        with patched_holders(), pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PYTEST_XDIST_TESTRUNUID", "another run")
-            served(stub, rows, overwrite=True).close()
-        reader.search(rows[0], 1)
-        clock.seconds += LOOKS_EACH
-        with pytest.raises(CriticalError, match=rf"{NAME} at .* was changed while this run searched it \(.*:\d+, 2"):
-            reader.search(rows[0], 1)
-        reader.close()
-
-
-def test_a_collection_that_another_run_is_changing_is_refused_before_vectors_are_paid_for() -> None:
-    with cluster_stub() as stub, patched_holders():
-        builder = index_on(stub)
-        assert not builder.open(named(5))  # it has the right to build, and is embedding
-        late = index_on(stub, "wait=20", clock=(clock := FastClock()))
-        with pytest.raises(CriticalError, match="is being changed by another run"):
-            late.open(named(5))
-        assert clock.seconds == 20
-        assert stub.whats(NAME).count("PUT /") == 0
-        del builder  # it could not embed
-        assert not late.open(named(5))
-        late.close()
-
-
-def patched_holders() -> Any:
-    """Let every lease that is asked for be another process's."""
-    names = (f"process {n}" for n in range(99))
-    patch = pytest.MonkeyPatch()
-
-    class Holders:
-        def __enter__(self) -> None:
-            wanted = taking.WantedChange
-            patch.setattr(
-                claiming, "WantedChange", lambda name, total, wait: wanted(name, total, wait, holder=next(names))
-            )
-
-        def __exit__(self, *error: object) -> None:
-            patch.undo()
-
-    return Holders()
 
 
 # What is wrong is said before anybody has paid for vectors
@@ -332,24 +267,18 @@ def test_a_collection_that_failed() -> None:
 def test_a_collection_that_is_none_of_ours() -> None:
     with cluster_stub() as stub:
         served(stub, random_rows(5)).close()
-        stub.engine.update_collection(NAME, metadata={"rag_harness": None})
+        stub.engine.update_collection(POINTS, metadata={"rag_harness": None})
         said = refusal(stub)
         assert f"Collection {NAME} at" in said
         assert "has no digest of this package's" in said
         assert f"rag-harness index drop {NAME}" in said
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PYTEST_XDIST_TESTRUNUID", "another run")
-            served(stub, random_rows(5), overwrite=True).close()
-        index = index_on(stub)
-        assert index.open(named(5))
-        index.close()
 
 
 def test_a_collection_of_another_content() -> None:
     with cluster_stub() as stub:
         served(stub, random_rows(5)).close()
         other = {"digest": DIGEST[:16] + "0" * 16, "model": "tiny@1", "chunks": 5, "dimension": 24}
-        stub.engine.update_collection(NAME, metadata={"rag_harness": other})
+        stub.engine.update_collection(POINTS, metadata={"rag_harness": other})
         assert f"holds content {DIGEST[:16]}0" in refusal(stub)
 
 
@@ -360,7 +289,7 @@ def test_a_collection_of_other_dimensions_or_another_distance() -> None:
         with pytest.raises(CriticalError, match="holds vectors of 24 numbers, not 7"):
             index.upsert(named(6), random_rows(6, size=7))
         index.close()
-        stub.engine.collections[NAME].config.vectors.distance = Distance.DOT
+        stub.engine.collections[POINTS].config.vectors.distance = Distance.DOT
         assert "compares by Dot, not by Cosine" in refusal(stub)
 
 
@@ -371,7 +300,7 @@ def failing(stub: ClusterStub, what: str, status: int, said: str, times: int = 9
     left = [times]
 
     def fault(call: Call) -> Answer | None:
-        if (call.what, call.collection) == (what, NAME) and left[0]:
+        if (call.what, call.collection) == (what, POINTS) and left[0]:
             left[0] -= 1
             return status, said
         return None
@@ -383,21 +312,27 @@ def failing(stub: ClusterStub, what: str, status: int, said: str, times: int = 9
 def test_a_disk_that_is_full(status: int, said: str) -> None:
     with cluster_stub() as stub:
         failing(stub, "PUT /points", status, said)
-        with pytest.raises(CriticalError, match=rf"has no room left \({status}\): .*; the next run goes on"):
+        with pytest.raises(CriticalError, match=rf"has no room left \({status}\): .*; the next run sends"):
             served(stub, random_rows(5))
-        assert stub.whats(NAME).count("PUT /points") == 1
         stub.fault = lambda _: None
         served(stub, random_rows(5)).close()
 
 
-def test_a_timeout_midway_is_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_harness.retrieval.indexes.server.upload.PAUSE", 0.001)
+def test_a_request_without_an_answer_is_sent_again() -> None:
     with cluster_stub() as stub:
-        failing(stub, "PUT /points", 0, "the connection goes without an answer", times=3)
-        index = served(stub, random_rows(30), "batch=10 parallel=2")
-        assert stub.engine.count(NAME).count == 30
-        assert stub.whats(NAME).count("PUT /points") == 6
+        failing(stub, "PUT /points", 0, "the connection goes without an answer", times=RETRIES)
+        index = served(stub, random_rows(30), "batch=10")
+        assert stub.engine.count(POINTS).count == 30
+        assert stub.whats(POINTS).count("PUT /points") == 3 + RETRIES
         index.close()
+
+
+def test_points_of_no_chunk_are_named() -> None:
+    with cluster_stub() as stub:
+        stub.fault = lambda call: (200, {"count": 9}) if call.what == "POST /points/count" else None
+        with pytest.raises(CriticalError, match=rf"has 4 points that belong to no chunk\..*index drop {NAME}"):
+            served(stub, random_rows(5))
+        assert not stub.engine.aliases
 
 
 def test_points_that_do_not_come_to_be_read_are_waited_for_and_named() -> None:
@@ -448,18 +383,10 @@ def test_a_graph_is_waited_for_where_it_is_searched(graph: tuple[str, ...], wait
         index.close()
 
 
-def test_vectors_that_are_not_what_was_sent_are_noticed() -> None:
-    with cluster_stub() as stub:
-        wrong = {"points": [{"id": 1, "version": 1, "score": 0.3}]}
-        stub.fault = lambda call: (200, wrong) if call.what == "POST /points/query" else None
-        with pytest.raises(CriticalError, match=r"not give back the vector of its last point .* \(cosine 0\.300\)"):
-            served(stub, random_rows(5))
-
-
 def test_a_collection_that_is_removed_while_it_is_searched() -> None:
     with cluster_stub() as stub:
         index = served(stub, random_rows(5))
-        stub.engine.delete_collection(NAME)
+        stub.engine.delete_collection(POINTS)
         with pytest.raises(CriticalError, match=r"does not answer: .* answers 404: .*doesn't exist"):
             index.search(np.ones(24, np.float32), 1)
         index.close()
@@ -470,4 +397,4 @@ def test_the_stub_refuses_what_is_not_valid() -> None:
         assert stub.answer("PUT", f"/collections/{NAME}", "", b'{"vectors": {"size": "3"}}')[0] == 422
         assert stub.answer("POST", f"/collections/{NAME}/points/query/batch", "", b"[]")[0] == 422
         assert stub.answer("POST", f"/collections/{NAME}/points/search", "", b"{}")[0] == 404
-        assert stub.answer("GET", f"/collections/{LEDGER}", "", b"")[0] == 404
+        assert stub.answer("GET", f"/collections/{NAME}", "", b"")[0] == 404

@@ -34,7 +34,7 @@ def answer(status: int, content: bytes = b'{"status": {"error": "Wrong input: no
         (answer(500, b"\xff" * 900), f"{URL} answers 500: {chr(0xFFFD) * 300}."),
         (
             answer(507),
-            f"{URL} has no room left (507): Wrong input: no. Enlarge its volumes; the next run goes on from here.",
+            f"{URL} has no room left (507): Wrong input: no. Enlarge its volumes; the next run sends the points again.",
         ),
         (ResourceExhaustedResponse("too many requests", 3), f"{URL} answers 429: too many requests."),
         (
@@ -80,7 +80,7 @@ def test_a_server_over_tls_is_verified(url: str, verifies: bool) -> None:
 @pytest.mark.parametrize("url", [URL, ""])
 def test_without_the_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setitem(sys.modules, "qdrant_client", None)
-    wanted = f"index on the Qdrant server {URL}" if url else "index 'qdrant'"
+    wanted = f"index on the Qdrant server {URL}" if url else "index 'memory'"
     says = f"The {wanted} needs the package 'qdrant_client', which is not installed. Install it: pip install "
     with pytest.raises(PrerequisiteError) as caught:
         connect(url, "")

@@ -1,4 +1,4 @@
-"""The summary of ingested documents, which is added up window by window."""
+"""The summary of ingested documents, which is added up."""
 
 from __future__ import annotations
 
