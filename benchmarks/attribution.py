@@ -28,10 +28,10 @@ from time import perf_counter
 
 from planted import explained
 
-from rag_harness.derived.attribution.right import needed_quotes, rightness
 from rag_harness.derived.attribution.shelf import Shelf, says
 from rag_harness.engine.trial import run_trial
 from rag_harness.engine.trial_rows import Trial
+from rag_harness.measures.ground_truth import needed_quotes, rightness
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace

@@ -23,7 +23,7 @@ from zlib import crc32
 
 from planted import answered, explained, with_gold
 
-from rag_harness.derived.attribution.right import needed_quotes, rightness
+from rag_harness.measures.ground_truth import needed_quotes, rightness
 from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.parts import RunParts

@@ -10,6 +10,7 @@ from functools import lru_cache, reduce
 from operator import add
 from typing import Any
 
+from rag_harness.measures.correct import correctness
 from rag_harness.pipelines.calling import declined
 from rag_harness.registry import model_name
 from rag_harness.results.row import ExperimentResult
@@ -70,6 +71,20 @@ def make_row(
     keep_prompt: KeepPrompt = lambda _: "",
 ) -> ExperimentResult:
     """Return the row of a trial."""
+    row = _row(trial, output, failure, total_ms, settings, fingerprint, keep_prompt)
+    found = correctness(trial.case, row)
+    return row.model_copy(update={"correct": found.correct, "correct_by": found.by}) if found.by else row
+
+
+def _row(
+    trial: Trial,
+    output: PipelineOutput,
+    failure: Failure | None,
+    total_ms: float,
+    settings: Settings,
+    fingerprint: str,
+    keep_prompt: KeepPrompt,
+) -> ExperimentResult:
     case, answer = trial.case, output.answer
     return ExperimentResult(
         query_id=case.query.query_id,

@@ -108,6 +108,9 @@ class ExpectationKind(ABC):
     Checks of questions set such a kind against the ground truth.
     """
 
+    of_content: ClassVar[bool] = True
+    """Whether an answer that keeps to it is right, as far as it goes; False for form, time, cost, or what was found."""
+
     asks: ClassVar[AsksFor] = "nothing"
     """What it needs a model for. Where it needs one, ``look`` is not asked: the answer is judged."""
 

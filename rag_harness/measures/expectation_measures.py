@@ -112,8 +112,12 @@ def found_in(
 
 def numbers_kept(case: Case, row: ExperimentResult, expected: Sequence[Expectation]) -> list[int]:
     """Return the places, from 0, of the expectations that a row's answer keeps. None of them needs a model."""
-    found = looked_at(expected, _seen(case, row, explained=False))
-    return [number for number, each in enumerate(found) if each.kept]
+    return [number for number, each in enumerate(found_among(case, row, expected)) if each.kept]
+
+
+def found_among(case: Case, row: ExperimentResult, expected: Sequence[Expectation]) -> list[Kept]:
+    """Return each of these expectations, and what was found in an answer. None of them needs a model."""
+    return looked_at(expected, _seen(case, row, explained=False))
 
 
 def _seen(case: Case, row: ExperimentResult, explained: bool) -> AnswerSeen:

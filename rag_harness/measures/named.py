@@ -19,6 +19,7 @@ RANKING = (
     "r_precision",
 )  # fmt: skip
 ANSWERS = (
+    "correct",
     "token_f1",
     "citation_recall",
     "evidence_recall",

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from rag_harness.measures import Measure
 from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.correct import JUDGED, UNCHECKED, Correct, by_judge
 from rag_harness.measures.expectation_measures import Expectations
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.judged.categories import CATEGORY_MEASURES
@@ -55,6 +56,8 @@ class JudgedColumns:
         self._is_noted = np.zeros(len(ids), np.bool_)
         self._digests = np.zeros((len(ids), 3), np.uint32)
         self._said: dict[str, dict[str, dict[int, float | None]]] = {}
+        self.correct_by: dict[str, str] = {}
+        """What decided, by case, whether an answer is right that its row alone does not tell."""
         self._abstained, self._answerable = np.zeros(len(ids), np.bool_), np.ones(len(ids), np.bool_)
 
     def note(self, block: RowBlock, rows: _Rows) -> None:
@@ -122,6 +125,18 @@ class JudgedColumns:
             column.leave_out(self._open(column), NOT_CHECKED)
         for column in self._composites.values():
             self._compose(column, column.measure)
+        for column in _those(self._columns, Correct).values():
+            self._complete_by_judge(column)
+
+    def _complete_by_judge(self, column: Growing) -> None:
+        """Decide by a judge whether answers are right that rows alone do not tell."""
+        for name in (name for name in JUDGED if name in self._columns):
+            positions = self._noted(column.lacks(UNCHECKED))
+            scores = self._columns[name].scores(positions)
+            told = np.flatnonzero(scores.absent == 0)
+            right = np.array([by_judge(name, value) for value in scores.values[told].tolist()])
+            column.put(positions[told], MeasureArrays(right, np.zeros(len(told), np.intp), [("", True)]))
+            self.correct_by |= {self._ids[place]: name for place in positions[told].tolist()}
 
     def _open(self, column: Growing) -> _Rows:
         """Return the noted cases without a score, in the order of their rows."""

@@ -86,6 +86,7 @@ class SuiteTable:
             was not judged on the measures that define them.
         said_again: values of repeated judgements, by measure and case.
         panels: what each judge of a panel has said, by measure; empty where one judge has judged.
+        correct_by_judge: what a judge decided ``correct`` by, for cases whose row alone does not tell it.
         alike: the clusters of the cases; None where each stands alone.
         ended: which cases are turns that a simulated user never came to; they count nowhere. None without such cases.
         if_retrieves: columns of an experiment that says nothing of retrieval, and none of whose answers came with a
@@ -114,6 +115,7 @@ class SuiteTable:
         self.categories: Sequence[str] | None = None
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
         self.panels: Mapping[str, PanelValues] = {}
+        self.correct_by_judge: Mapping[str, str] = {}
         self.alike: Clusters | None = None
         self.ended: _Mask | None = None
         self.if_retrieves: Mapping[str, Column] = {}

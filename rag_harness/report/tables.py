@@ -160,7 +160,7 @@ class _Reading:
         table = SuiteTable(self._cases.ids, self._cases.labels, self._states, self._finished(), self._totals)
         table.if_retrieves = self._if_retrieves
         table.categories, table.said_again = self._judged.categories(), self._judged.said_again()
-        table.panels = self._judged.panels()
+        table.panels, table.correct_by_judge = self._judged.panels(), self._judged.correct_by
         table.ended = self._ended
         return table
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from rag_harness.measures.correct import correctness
 from rag_harness.measures.hits import ranking_of
 from rag_harness.measures.spent import (
     CompletionTokens,
@@ -34,8 +35,8 @@ _QUESTION: Mapping[str, Kind] = {
 }  # fmt: skip
 _ANSWER: Mapping[str, Kind] = {
     "answerable": "flag", "status": "text", "error": "text", "answer": "text", "abstained": "flag",
-    "ground_truth": "text", "retrieved": "names", "citations": "counts", "category": "text", "cause": "text",
-    "cause_detail": "text",
+    "ground_truth": "text", "retrieved": "names", "citations": "counts", "correct_by": "name", "category": "text",
+    "cause": "text", "cause_detail": "text",
 }  # fmt: skip
 _TOOK: Mapping[str, Kind] = {
     **dict.fromkeys([measure.name for measure in _SPENT], "number"), "waited_ms": "number",
@@ -93,6 +94,7 @@ def of_row(row: ExperimentResult, case: Case | None = None) -> dict[str, Any]:
         "abstained": row.abstained if answered else None,
         "retrieved": [None if name.startswith(_PLACE) else name for name in ranking_of(row, case)],
         "citations": list(row.citations) if answered else None,
+        "correct_by": text_or_none(correctness(case, row).by) if case is not None else None,
         **{measure.name: measure.read(row) for measure in (*_SPENT, *_COUNTED, _COST)},
         "waited_ms": row.waited_ms,
         "confidence": row.confidence,

@@ -79,7 +79,8 @@ class TrialRecords:
             state = {"status": table.state_of(position), "category": _category(table, position)}
             scores = {column: values.get(each, {}).get(query_id) for each, column in self._measures.items()}
             case = of_case(name, cases[position]) | self._labelled(table.labels[position])
-            yield nothing | case | state | scores | rows.get(position, {})
+            judged = {"correct_by": table.correct_by_judge[query_id]} if query_id in table.correct_by_judge else {}
+            yield nothing | case | state | scores | rows.get(position, {}) | judged
 
     def _labelled(self, labels: Mapping[str, str]) -> Record:
         return {column: text_or_none(labels.get(name)) for name, column in self._labels.items()}

@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from rag_harness.derived.attribution.gold import QuoteFact, QuotePlace, among, outdated_pages
-from rag_harness.derived.attribution.right import carries
 from rag_harness.derived.attribution.shelf import Shelf
 from rag_harness.expectations import AnswerSeen, Kept, looked_at
 from rag_harness.measures.expectation_measures import found_in
+from rag_harness.measures.ground_truth import carries
 from rag_harness.measures.hits import document_in
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from rag_harness.derived.attribution.right import plain_terms, rightness, share_within
+from rag_harness.measures.ground_truth import plain_terms, rightness, share_within
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.sentence_ends import sentence_texts

@@ -28,9 +28,9 @@ from rag_harness.derived.attribution.interventions import (
     TWICE,
 )
 from rag_harness.derived.attribution.remedies import REMEDIES
-from rag_harness.derived.attribution.right import Rightness, plain_terms, share_within
 from rag_harness.derived.attribution.turns import GOLD_HISTORY, STANDALONE
 from rag_harness.derived.attribution.unfinished import CutOff
+from rag_harness.measures.ground_truth import Rightness, plain_terms, share_within
 from rag_harness.words.terms import written_numbers
 
 _WORST_FIRST = (

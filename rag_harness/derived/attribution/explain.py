@@ -26,12 +26,12 @@ from rag_harness.derived.attribution.failing import (
 )
 from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.interventions import TWICE, altered
-from rag_harness.derived.attribution.right import Rightness, rightness
 from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.errors import DataError
+from rag_harness.measures.ground_truth import Rightness, rightness
 from rag_harness.pipelines.given_searches import GivenSearches
 from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL
 from rag_harness.report.error_lines import error_lines

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rag_harness.derived.attribution.contradicted import contradiction
-from rag_harness.derived.attribution.right import carries, needed_quotes, plain_terms, share_within
 from rag_harness.derived.attribution.shelf import LEAST_SAME, Shelf, bare, is_part_of, says, with_single_blanks
+from rag_harness.measures.ground_truth import carries, needed_quotes, plain_terms, share_within
 from rag_harness.measures.quotes import as_shown
 from rag_harness.models.reader.current_source import SAME_THING, versions
 from rag_harness.models.reader.prompt import PromptSource

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rag_harness.derived.attribution.right import Rightness, carries, plain_terms
+from rag_harness.measures.ground_truth import Rightness, carries, plain_terms
 from rag_harness.types import Case
 from rag_harness.words.terms import written_numbers
 

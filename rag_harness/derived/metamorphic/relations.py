@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from rag_harness.derived.attribution import right
+from rag_harness.measures.ground_truth import plain_terms
 from rag_harness.results.row import ExperimentResult
 from rag_harness.words.terms import written_numbers
 
@@ -101,7 +101,7 @@ def _in_voice(before: str, after: str) -> str:
 def _in_words(question: str, before: str, after: str) -> str:
     if _figures(before) - _figures(question):
         return ""  # the same figures are enough
-    old, new = right.plain_terms(before), right.plain_terms(after)
+    old, new = plain_terms(before), plain_terms(after)
     if not old and not new:
         return "" if before.split() == after.split() else "other words"
     shared = 2 * len(old & new) / (len(old) + len(new))

@@ -22,6 +22,8 @@ class Declines(ExpectationKind):
 class Answers(Declines):
     """The answer says something other than that it does not know."""
 
+    of_content = False
+
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         found = super().look(answer, demand)
         return Finding(not found.does and bool(answer.text.strip()), found.said)
@@ -44,6 +46,8 @@ class Decides(ExpectationKind):
 class MinConfidence(ExpectationKind):
     """The pipeline is at least so sure of its answer, from 0 to 1."""
 
+    of_content = False
+
     def problem(self, demand: Expectation) -> str:
         return most_problem(demand.wanted) or (
             "" if demand.wanted <= 1 else f"a number up to 1 was expected; found {demand.wanted}"
@@ -57,6 +61,8 @@ class MinConfidence(ExpectationKind):
 
 class MaxMs(ExpectationKind):
     """The trial took at most so many milliseconds."""
+
+    of_content = False
 
     def problem(self, demand: Expectation) -> str:
         return most_problem(demand.wanted)
@@ -85,6 +91,8 @@ class MaxTokens(MaxMs):
 
 class Finishes(ExpectationKind):
     """The model stopped for this reason: "stop" where it came to its end, "length" where it was cut short."""
+
+    of_content = False
 
     def problem(self, demand: Expectation) -> str:
         return text_problem(demand.wanted)

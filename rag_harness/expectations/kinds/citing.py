@@ -70,6 +70,8 @@ class CitesOnly(CitesAny):
 class CitesSomething(ExpectationKind):
     """The answer cites at least one source of its prompt."""
 
+    of_content = False
+
     def problem(self, demand: Expectation) -> str:
         return true_problem(demand.wanted)
 
@@ -91,6 +93,8 @@ class ValidCitations(CitesSomething):
 class Retrieves(Cites):
     """A chunk of this document was in the prompt."""
 
+    of_content = False
+
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.sources is None:
             return _NO_SOURCES
@@ -101,6 +105,8 @@ class Retrieves(Cites):
 
 class ContextContains(ExpectationKind):
     """The text stands in a source of the prompt."""
+
+    of_content = False
 
     options: ClassVar[Mapping[str, type | tuple[type, ...]]] = {"case": bool}
 

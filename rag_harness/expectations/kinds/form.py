@@ -23,6 +23,8 @@ _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECA
 class _Counted(ExpectationKind):
     """A number of things in an answer."""
 
+    of_content = False
+
     things: ClassVar[str]
     is_most: ClassVar[bool] = True
     of_words = True
@@ -85,6 +87,8 @@ class MaxSentences(_Counted):
 class Links(ExpectationKind):
     """The answer has an http(s) link."""
 
+    of_content = False
+
     def problem(self, demand: Expectation) -> str:
         return true_problem(demand.wanted)
 
@@ -95,6 +99,8 @@ class Links(ExpectationKind):
 
 class Language(ExpectationKind):
     """The answer is in the language of this code: "de"."""
+
+    of_content = False
 
     def problem(self, demand: Expectation) -> str:
         return (
@@ -114,6 +120,8 @@ class Language(ExpectationKind):
 
 class IsJson(ExpectationKind):
     """The answer is JSON; a fence of Markdown around it does not count."""
+
+    of_content = False
 
     def problem(self, demand: Expectation) -> str:
         return true_problem(demand.wanted)

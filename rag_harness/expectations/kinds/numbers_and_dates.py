@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
 from typing import ClassVar
@@ -11,6 +11,7 @@ from typing import ClassVar
 from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
 from rag_harness.expectations.kinds.demand_checks import most_problem, number_problem
 from rag_harness.types import Expectation
+from rag_harness.words.stated_values import readings
 
 _NUMBER = re.compile(
     r"(?<![\w.,])[-−]?(?:\d{1,3}(?:[\u00a0\u202f ]\d{3})+(?![\u00a0\u202f ]?\d)(?:[.,]\d+)*|\d+(?:[.,'’]\d+)*)(?!\w)"
@@ -62,22 +63,7 @@ def _numbers(text: str) -> tuple[tuple[int, str, tuple[float, ...]], ...]:
 
     Attribution looks through the same chunks for each expectation that an answer breaks.
     """
-    return tuple((match.start(), match[0], tuple(_values(match[0]))) for match in _NUMBER.finditer(text))
-
-
-def _values(text: str) -> Iterator[float]:
-    """Yield what a number may mean: "1,400" is 1400, and 1.4 where a comma is the decimal point."""
-    plain = re.sub(r"['’\u00a0\u202f ]", "", text.replace("−", "-"))
-    marks = re.findall(r"[.,]", plain)
-    if not marks:
-        yield float(plain)
-        return
-    whole, _, last = plain.rpartition(marks[-1])
-    digits = re.sub(r"[.,]", "", whole)
-    if len({*marks}) == 2 or len(marks) == 1:
-        yield float(f"{digits}.{last}")
-    if len({*marks}) == 1 and len(last) == 3:
-        yield float(digits + last)
+    return tuple((match.start(), match[0], tuple(readings(match[0]))) for match in _NUMBER.finditer(text))
 
 
 def _beside(text: str, start: int, end: int) -> list[str]:

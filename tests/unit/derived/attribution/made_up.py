@@ -10,9 +10,9 @@ from typing import Any
 from rag_harness.dataset.data import Data
 from rag_harness.derived.attribution.bench import Bench
 from rag_harness.derived.attribution.explain import Explainer
-from rag_harness.derived.attribution.right import needed_quotes
 from rag_harness.derived.attribution.shelf import says
 from rag_harness.derived.local_run import running
+from rag_harness.measures.ground_truth import needed_quotes
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.results.causes import CauseLine

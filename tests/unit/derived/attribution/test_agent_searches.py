@@ -10,8 +10,8 @@ from rag_harness.derived.attribution.agent_searches import AgentFacts, agent_fac
 from rag_harness.derived.attribution.diagnosis import Diagnosis, FailureFacts, Trialled, diagnose
 from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.remedies import REMEDIES
-from rag_harness.derived.attribution.right import Rightness
 from rag_harness.derived.attribution.shelf import Shelf
+from rag_harness.measures.ground_truth import Rightness
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Chunk, Evidence, Query
 from tests.unit.measures.agents.trials import did, search, tool

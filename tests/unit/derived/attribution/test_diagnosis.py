@@ -11,8 +11,8 @@ from rag_harness.derived.attribution.cause_names import TOP_LEVEL
 from rag_harness.derived.attribution.diagnosis import FailureFacts, Trialled, diagnose
 from rag_harness.derived.attribution.gold import GoldFacts, QuoteFact
 from rag_harness.derived.attribution.remedies import REMEDIES
-from rag_harness.derived.attribution.right import Rightness
 from rag_harness.derived.attribution.unfinished import CutOff
+from rag_harness.measures.ground_truth import Rightness
 
 WRONG, RIGHT = Rightness(0.2, False), Rightness(1.0, True)
 HERE = QuoteFact("a.md", "It takes 3 days.", True, "in context", 1, 5)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.right import rightness
 from rag_harness.engine.trial import run_trial
 from rag_harness.engine.trial_rows import Trial
+from rag_harness.measures.ground_truth import rightness
 from rag_harness.protocols import Experiment
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings

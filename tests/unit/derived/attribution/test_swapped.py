@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag_harness.derived.attribution.right import rightness
 from rag_harness.derived.attribution.swapped import Golds
+from rag_harness.measures.ground_truth import rightness
 from rag_harness.types import Case
 from tests.unit.derived.attribution.made_up import CASES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.derived.attribution.right import needed_quotes, rightness
+from rag_harness.measures.ground_truth import needed_quotes, rightness
 from rag_harness.types import Case, Evidence, Query
 from rag_harness.words.terms import written_numbers
 
@@ -58,7 +58,9 @@ def test_without_gold_nothing_can_be_said() -> None:
 def test_an_answer_in_another_language_is_not_compared_by_english_stems() -> None:
     german = "Die Rückerstattung dauert drei Tage und wird auf die Karte gebucht, mit der Sie bezahlt haben."
     assert rightness(asked(), german, False).value is None
-    assert rightness(asked(answerable=False), german, False).value is None
+    finnish = "Palautus kestää kolme päivää, ja raha maksetaan takaisin sille kortille, jolla maksoit ostoksesi."
+    assert rightness(asked(answerable=False), finnish, False).value is None
+    assert rightness(asked(answerable=False), german, False).value == 0
 
 
 @pytest.mark.parametrize(
@@ -82,13 +84,13 @@ def test_a_refusal_in_other_words(answer: str, refused: bool) -> None:
 @pytest.mark.parametrize(
     ("answer", "value", "right"),
     [
-        ("The fee of 9.90 is refunded.", 7 / 12, False),
+        ("The fee of 9.90 is refunded.", 3 / 4, False),
         ("Green, wooden boxes: 1 and 2.", 5 / 6, True),
         ("Green, wooden boxes: 1.", 4 / 6, False),
         ("Green boxes: 1, 2 and 3.", 5 / 6, True),
     ],
 )
-def test_two_thirds_of_the_figures_and_half_of_the_words(answer: str, value: float, right: bool) -> None:
+def test_two_thirds_of_the_values_and_words(answer: str, value: float, right: bool) -> None:
     case = asked() if "fee" in answer else asked("1, 2 or 3 green, wooden boxes")
     found = rightness(case, answer, False)
     assert found.value == pytest.approx(value)

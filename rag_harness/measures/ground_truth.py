@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from rag_harness.measures.judged.nuggets import vital
 from rag_harness.types import Case
 from rag_harness.words.abstention import declines
+from rag_harness.words.answer_match import answer_match
 from rag_harness.words.citation_marks import CITATION
-from rag_harness.words.language import foreign
+from rag_harness.words.comparison import compared_words
+from rag_harness.words.language import unruled
 from rag_harness.words.terms import NUMBER_WORDS, terms, written_numbers
 
 LEAST_FIGURES, LEAST_WORDS = 2 / 3, 0.5
@@ -39,17 +41,17 @@ class Rightness:
 
 def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
     """Return the rightness of ``answer`` by the gold of its case."""
-    if not abstained and foreign(answer):
-        return Rightness(None, False)
-    abstained = abstained or declines(answer)
+    declined = abstained or declines(answer)
     if not case.answerable:
-        return Rightness(float(abstained), abstained)
-    wanted = [text for text in (case.ground_truth, _vital_quotes(case)) if plain_terms(text) or written_numbers(text)]
-    if not wanted or any(map(foreign, wanted)):
+        return Rightness(None, False) if not declined and unruled(answer) else Rightness(float(declined), declined)
+    wanted = [text for text in (case.ground_truth, _vital_quotes(case)) if compared_words(text)]
+    if not wanted:
         return Rightness(None, False)
-    if abstained or not answer.strip():
+    if declined or not answer.strip():
         return Rightness(0.0, False)
-    return max((_carried(answer, text) for text in wanted), key=lambda each: (each.right, each.value or 0.0))
+    found = [answer_match(case.query.text, text, answer) for text in wanted]
+    told = [Rightness(each.share, each.agrees) for each in found if each.agrees is not None]
+    return max(told, key=lambda each: (each.right, each.value), default=Rightness(None, False))
 
 
 def needed_quotes(case: Case) -> list[str]:

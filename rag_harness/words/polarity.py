@@ -1,0 +1,60 @@
+"""Whether a text says yes or no: by its first word, or by a negation in its first sentence."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from rag_harness.words.citation_marks import CITATION
+from rag_harness.words.comparison import folded
+
+_YES = "yes|yep|yeah|correct|right|certainly|of course|ja|doch|oui|sí|si,|sì|sim|да|tak|是的?|对|可以|能|はい|ええ"
+_NO = (
+    r"no(?! (?:one|longer|more|less|later|sooner|matter))|nope|never|not(?! (?:only|just)\b)"
+    "|nein|non|não|nee|нет|nie|不|否|没有|いいえ|いえ"
+)
+_SAID_FIRST = re.compile(rf"\W{{0,5}}(?:(?P<yes>(?:{_YES}))|(?P<no>{_NO}))(?![^\W\d_\u3040-\u9fff])")
+_SAID_LATER = re.compile(r"\b(?:so|i'd say|the answer is|answer:)\W{1,3}(?:(?P<yes>yes)|(?P<no>no))\b")
+_NEGATED = re.compile(
+    r"\b(?:not|never|cannot|none|nobody|nothing|neither|nor|without|no)\b|n't\b|\b(?:nicht|keine?[nmrs]?|nie|niemals)\b"
+    r"|\b(?:ne |n')[^\W\d_]{1,20} (?:pas|plus|jamais|rien)\b|\b(?:nunca|non|não|niet|geen|nem)\b"
+    r"|[不没無无未]|ません|ない"
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s|[。！？;]|\n")
+_QUESTION = re.compile(
+    r"\W{0,5}(?:(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had|need|am)\b"
+    r"|(?:ist|sind|war|darf|dürfen|kann|können|muss|müssen|soll|hat|haben|gibt|wird|werden|est-ce|peut-on|faut-il|puis-je"
+    r"|puede|puedo|se puede|es|hay|posso|può|è|mag|kan)\b)"
+)
+_OR = re.compile(r"\b(?:or|oder|ou|o|of)\b")
+
+
+class Polarity(NamedTuple):
+    """What a text says to a question of yes or no. ``stated``: by a word of its own, as "Yes"."""
+
+    affirms: bool
+    stated: bool
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Return whether a question can be answered by yes or no."""
+    text = folded(question)
+    is_asked = _QUESTION.match(text) is not None or text.rstrip(" ?？。").endswith(("吗", "ますか", "ですか"))
+    return is_asked and not _OR.search(text)
+
+
+def polarity(text: str) -> Polarity | None:
+    """Return what a text says; None where it says nothing."""
+    plain = folded(CITATION.sub(" ", text)).strip()
+    if not plain:
+        return None
+    if (said := _SAID_FIRST.match(plain)) or (said := _SAID_LATER.search(plain[:400])):
+        return Polarity(said["yes"] is not None, stated=True)
+    return Polarity(_NEGATED.search(_SENTENCE.split(plain, maxsplit=1)[0]) is None, stated=False)
+
+
+def is_bare(text: str) -> bool:
+    """Return whether a text is nothing but yes or no."""
+    plain = folded(text).strip()
+    said = _SAID_FIRST.match(plain)
+    return said is not None and not plain[said.end() :].strip(" .!,。！")

@@ -1,0 +1,356 @@
+"""Numbers, dates, times and amounts of a text as values, however they are written.
+
+``30``, ``thirty`` and ``30.0`` are one number, ``1,400`` and ``1 400`` another. ``2024-03-01`` is ``1 March 2024``,
+``5 pm`` is ``17:00``, ``2 years`` are ``24 months``. Where a mark can be read in two ways, as the comma of ``1,400``,
+both readings count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from rag_harness.words.citation_marks import CITATION
+from rag_harness.words.comparison import comparable
+from rag_harness.words.contradictions.vocabulary import NUMBER_WORDS, UNITS
+from rag_harness.words.languages import ENGLISH
+
+Reading = tuple[str, float]
+"""A dimension and a value in its smallest unit; a number without a unit is of the dimension ``number``."""
+_NUMBER = "number"
+_DIGITS = r"(?:\d{1,3}(?:[\u00a0\u202f ]\d{3})+(?![\u00a0\u202f ]?\d)|\d+)(?:[.,:'’]\d+)*"
+_TOKEN = re.compile(
+    rf"(?P<date>\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?!\d)|\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}(?!\d))"
+    rf"|(?P<number>{_DIGITS})|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)?|[%°€$£])|(?P<dash>[-–—~])"
+)
+_ENUMERATED = re.compile(r"^[ \t]{0,8}\d{1,2}[.)](?=\s)", re.MULTILINE)
+_CHINESE = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
+_CHINESE_NUMBER = re.compile(
+    "[二三四五六七八九两]?十[一二三四五六七八九]?|[二三四五六七八九两](?=[个天日周年月小分元次种名位岁倍%])"
+)
+_MONTHS = {
+    "en": "january february march april may june july august september october november december",
+    "de": "januar februar märz april mai juni juli august september oktober november dezember",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "nl": "januari februari maart april mei juni juli augustus september oktober november december",
+}
+_SHORT_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+_NUMBERS = {
+    "de": "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "fr": "deux trois quatre cinq six sept huit neuf dix onze douze",
+    "es": "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    "it": "due tre quattro cinque sei sette otto nove dieci undici dodici",
+    "pt": "dois três quatro cinco seis sete oito nove dez onze doze",
+    "nl": "twee drie vier vijf zes zeven acht negen tien elf twaalf",
+}
+"""Two to twelve. One is an article in most of them."""
+_FIRST = {"first": 1, "second": 2, "premier": 1}
+_ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_TIMES = {
+    ("time", 1): "sekunde sekunden seconde secondes segundo segundos secondo secondi seconden 秒",
+    ("time", 60): "minuten minutos minuto minuti minuut 分钟 分鐘",
+    ("time", 3600): "stunde stunden heure heures hora horas ora ore uur uren 小时 小時",
+    ("time", 86400): "tag tage tagen jour jours día días dia dias giorno giorni dag dagen werktage arbeitstage "
+    "werktagen arbeitstagen werkdagen 天 日",
+    ("time", 604800): "woche wochen semaine semaines semana semanas settimana settimane weken 周 週 星期",
+    ("months", 1): "monat monate monaten mois mes meses mese mesi mês maand maanden 个月 個月",
+    ("months", 12): "yr yrs jahr jahre jahren an ans année années año años anno anni ano anos jaar jaren 年",
+    ("percent", 1): "prozent pourcent",
+    ("temperature", 1): "celsius",
+    ("length", 25.4): "inch inches",
+    ("length", 304.8): "foot feet ft",
+    ("length", 1_609_344): "mile miles",
+}
+_WEEKDAYS = (
+    "monday mon montag lundi lunes lunedì maandag 月曜日 月曜 星期一 周一",
+    "tuesday tue tues dienstag mardi martes martedì dinsdag 火曜日 火曜 星期二 周二",
+    "wednesday wed mittwoch mercredi miércoles mercoledì woensdag 水曜日 水曜 星期三 周三",
+    "thursday thu thurs donnerstag jeudi jueves giovedì donderdag 木曜日 木曜 星期四 周四",
+    "friday fri freitag vendredi viernes venerdì vrijdag 金曜日 金曜 星期五 周五",
+    "saturday sat samstag sonnabend samedi sábado sabato zaterdag 土曜日 土曜 星期六 周六",
+    "sunday sun sonntag dimanche domingo domenica zondag 日曜日 日曜 星期日 星期天 周日",
+)
+_HOURS = {"noon": 12, "midday": 12, "mittags": 12, "midi": 12, "midnight": 0, "mitternacht": 0, "minuit": 0}
+_PAST = {("half", "past"): 30, ("quarter", "past"): 15, ("quarter", "to"): -15}
+_SCALES = {
+    name: scale
+    for scale, names in (
+        (1e2, "hundred"),
+        (1e3, "thousand k tausend mille mil"),
+        (1e4, "万"),
+        (1e6, "million millions m millionen mio millones milioni milhões miljoen"),
+        (1e8, "亿"),
+        (1e9, "billion billions bn milliarden mrd milliards"),
+    )
+    for name in names.split()
+}
+_AFTER_MONTH = frozenset(
+    ["and", "or", "to", "until", "at", "is", "each", "every", "of", "by", "und", "et", "y", "e", "for"]
+)
+_BESIDE = frozenset(
+    ["business", "working", "work", "full", "calendar", "consecutive", "whole", "more", "additional", "extra", "werk"]
+)
+_ROUNDED = 0.01
+_LINKS = frozenset(["to", "bis", "à", "a", "and", "or", "und", "y", "e", "to-"])
+
+
+@dataclass(frozen=True)
+class StatedValue:
+    """A number, date, time or amount.
+
+    Attributes:
+        exact: its readings: what it says, as far as can be told.
+        also: readings that are less than it says: the month of a date, the number of an amount.
+    """
+
+    exact: frozenset[Reading]
+    also: frozenset[Reading] = frozenset()
+
+    def has(self, wanted: StatedValue) -> bool:
+        """Whether this says what is wanted, or more. Two amounts of different units are different."""
+        if wanted.exact & self.exact or _is_rounded(wanted.exact, self.exact):
+            return True
+        is_both = bool(wanted.also) and bool(self.also) and not _kinds(wanted) & _kinds(self) - {_NUMBER}
+        if _kinds(wanted) & _kinds(self) - {_NUMBER} or is_both:
+            return False
+        return bool(wanted.exact & self.also or wanted.also & self.exact)
+
+
+def _is_rounded(wanted: frozenset[Reading], said: frozenset[Reading]) -> bool:
+    """Whether a number with decimals is said with fewer of them."""
+    return any(
+        kind == other and value % 1 and abs(value - near) <= _ROUNDED * abs(value)
+        for kind, value in wanted
+        for other, near in said
+    )
+
+
+def _kinds(value: StatedValue) -> set[str]:
+    return {dimension for dimension, _ in value.exact}
+
+
+def readings(number: str) -> list[float]:
+    """Return what a number may mean: "1,400" is 1400, and 1.4 where a comma is the decimal point."""
+    plain = re.sub(r"['’\u00a0\u202f ]", "", number.replace("−", "-"))
+    marks = re.findall(r"[.,]", plain)
+    if not marks:
+        return [float(plain)]
+    whole, _, last = plain.rpartition(marks[-1])
+    digits = re.sub(r"[.,]", "", whole)
+    found = [float(f"{digits}.{last}")] if len({*marks}) == 2 or len(marks) == 1 else []
+    return [*found, float(digits + last)] if len({*marks}) == 1 and len(last) == 3 else found
+
+
+@lru_cache(maxsize=4096)
+def stated_values(text: str, language: str = ENGLISH) -> tuple[StatedValue, ...]:
+    """Return the numbers, dates, times and amounts of a text, without those of citations and of numbered lines."""
+    plain = _ENUMERATED.sub(" ", comparable(CITATION.sub(" ", text)))
+    return tuple(_Values(_CHINESE_NUMBER.sub(_from_chinese, plain), language).found())
+
+
+@cache
+def value_words(language: str = ENGLISH) -> frozenset[str]:
+    """Return the words that are values: months, days of the week, scales and numbers."""
+    return frozenset([*_months(), *_weekdays(), *_SCALES, *_HOURS, *number_words(language)]) - {"may", "march", "to"}
+
+
+def unit_words() -> frozenset[str]:
+    """Return the words of units, which belong to the number before them."""
+    return frozenset(_units())
+
+
+def share_stated(wanted: Iterable[StatedValue], said: Iterable[StatedValue]) -> float:
+    """Return the share of the wanted values that are said; 1 where none is wanted."""
+    asked, there = list(wanted), list(said)
+    return sum(any(each.has(one) for each in there) for one in asked) / len(asked) if asked else 1.0
+
+
+def _from_chinese(found: re.Match[str]) -> str:
+    tens, ten, ones = found[0].partition("十")
+    value = (_CHINESE.get(tens, 1) * 10 if ten else _CHINESE[tens]) + _CHINESE.get(ones, 0)
+    return f" {value} "
+
+
+class _Values:
+    """The values of a text, token by token."""
+
+    def __init__(self, text: str, language: str) -> None:
+        self._tokens = [(str(found.lastgroup), found[0].casefold()) for found in _TOKEN.finditer(text)]
+        self._words = number_words(language)
+
+    def found(self) -> Iterator[StatedValue]:
+        at = 0
+        while at < len(self._tokens):
+            came = self._named(at) or self._date(at) or self._amount(at)
+            if came is None:
+                at += 1
+                continue
+            values, at = came
+            yield from values
+
+    def _word(self, at: int) -> str:
+        return self._tokens[at][1] if 0 <= at < len(self._tokens) else ""
+
+    def _numbers(self, at: int) -> list[float]:
+        kind, text = self._tokens[at] if 0 <= at < len(self._tokens) else ("", "")
+        if kind == "number" and ":" not in text and len(text) <= 24:
+            return readings(text) or [float(re.sub(r"\D", "", text))]
+        return [self._words[text]] if text in self._words else []
+
+    def _named(self, at: int) -> tuple[list[StatedValue], int] | None:
+        """Return a day of the week, noon, or "half past nine" in the morning or evening."""
+        word = self._word(at)
+        if day := _weekdays().get(word, 0):
+            return [StatedValue(frozenset([("weekday", float(day))]))], at + 1
+        if word in _HOURS:
+            return [StatedValue(frozenset([("clock", _HOURS[word] * 60.0)]))], at + 1
+        minutes, hours = _PAST.get((word, self._word(at + 1))), self._numbers(at + 2)
+        if minutes is None or not hours:
+            return None
+        clocks = ((hour % 12 + half) * 60 + minutes for hour in hours for half in (0, 12))
+        return [StatedValue(frozenset(("clock", float(clock)) for clock in clocks))], at + 3
+
+    def _date(self, at: int) -> tuple[list[StatedValue], int] | None:
+        kind, text = self._tokens[at]
+        if kind == "date":
+            return _numeric_date(text), at + 1
+        month = _months().get(text, 0)
+        if month and not _is_verb(text, self._word(at + 1)):
+            return self._after_month(month, at)
+        day = float(_FIRST.get(text, 0)) or next(iter(self._numbers(at)), 0.0)
+        if not (1 <= day <= 31 and day.is_integer()):
+            return None
+        after = at + 1
+        while self._word(after) in {"st", "nd", "rd", "th", "of", "de", "er"}:
+            after += 1
+        month = _months().get(self._word(after), 0)
+        if not month or _is_verb(self._word(after), self._word(after + 1)):
+            return None
+        return self._with_year([_dated(month, day)], after + 1 + (self._word(after + 1) in {"de", "of"}))
+
+    def _after_month(self, month: int, at: int) -> tuple[list[StatedValue], int] | None:
+        """Return "March 3", "March 3rd, 2024" or "March 2024"; a month by itself is a value, too."""
+        day = next(iter(self._numbers(at + 1)), 0.0) if self._word(at + 1)[:1].isdigit() else 0.0
+        if 1 <= day <= 31:
+            after = at + 2 + (self._word(at + 2) in {"st", "nd", "rd", "th"})
+            return self._with_year([_dated(month, day)], after)
+        return self._with_year([StatedValue(frozenset([("month", month)]))], at + 1)
+
+    def _with_year(self, values: list[StatedValue], at: int) -> tuple[list[StatedValue], int]:
+        year = self._word(at)
+        if re.fullmatch(r"(?:1\d|20)\d\d", year):
+            return [*values, StatedValue(frozenset([(_NUMBER, float(year))]))], at + 1
+        return values, at
+
+    def _amount(self, at: int) -> tuple[list[StatedValue], int] | None:
+        if (clock := self._clock(at)) is not None:
+            return clock
+        numbers = self._numbers(at)
+        if not numbers:
+            return None
+        after, scale = at + 1, _SCALES.get(self._word(at + 1), 1.0)
+        if scale != 1 and not (self._word(at + 1) == "m" and self._word(at - 1) not in _CURRENCY):
+            numbers, after = [number * scale for number in numbers], after + 1
+        unit, behind = self._unit(after)
+        plain = frozenset((_NUMBER, number) for number in numbers)
+        if not unit:
+            return [StatedValue(plain)], after
+        dimension, factor = unit
+        return [StatedValue(frozenset((dimension, number * factor) for number in numbers), plain)], behind
+
+    def _unit(self, at: int) -> tuple[tuple[str, float] | None, int]:
+        """Return the unit of the number before ``at``, and the place behind it; of a range that of its end."""
+        at = self._behind_adjectives(at)
+        if self._word(at) in _LINKS and self._numbers(at + 1):
+            at += 1
+        if self._numbers(at):
+            return self._unit_at(self._behind_adjectives(at + 1)), at
+        unit = self._unit_at(at)
+        return unit, at + 1 if unit else at
+
+    def _behind_adjectives(self, at: int) -> int:
+        while self._tokens[at : at + 1] and (self._tokens[at][0] == "dash" or self._word(at) in _BESIDE):
+            at += 1
+        return at
+
+    def _unit_at(self, at: int) -> tuple[str, float] | None:
+        word, joined = self._word(at), _units_joined()
+        name = next((word[:size] for size in (2, 1) if word[:size] in joined), word)
+        return _units().get(name)
+
+    def _clock(self, at: int) -> tuple[list[StatedValue], int] | None:
+        """Return "17:30", "5 pm", "5 p.m." or "17.30 Uhr" as minutes of the day."""
+        text, behind = self._word(at).replace(".", ":"), self._word(at + 1)
+        is_spelt = behind in {"a", "p"} and self._word(at + 2) == "m"
+        half = behind if behind in {"am", "pm"} else f"{behind}m" if is_spelt else ""
+        is_named = bool(half) or behind in {"uhr", "o'clock"}
+        if not re.fullmatch(r"\d{1,2}(?::\d{2})?" if is_named else r"\d{1,2}:\d{2}", text) or (
+            not is_named and ":" not in self._word(at)
+        ):
+            return None
+        hour, minute = (int(part) for part in f"{text}:0".split(":")[:2])
+        hour = hour % 12 + 12 * (half == "pm") if half else hour
+        also = [] if minute else [(_NUMBER, float(each)) for each in (hour, (hour - 1) % 12 + 1)]
+        value = StatedValue(frozenset([("clock", hour * 60.0 + minute)]), frozenset(also))
+        return [value], at + 1 + is_named + is_spelt
+
+
+_CURRENCY = frozenset("€$£")
+
+
+def _dated(month: int, day: float) -> StatedValue:
+    return StatedValue(frozenset([("date", month * 100 + day)]), frozenset([("month", float(month))]))
+
+
+def _numeric_date(text: str) -> list[StatedValue]:
+    """Return a date in digits. In 3/5/2024 either may be the month."""
+    parts = [int(part) for part in re.split(r"[-/.]", text)]
+    year, orders = (parts[0], [(parts[1], parts[2])]) if parts[0] > 31 else (parts[2], [(parts[1], parts[0])])
+    orders += [(parts[0], parts[1])] if "/" in text and parts[0] <= 12 else []
+    days = [(month, day) for month, day in orders if 1 <= month <= 12 and 1 <= day <= 31]
+    exact = frozenset(("date", float(month * 100 + day)) for month, day in days)
+    months = frozenset(("month", float(month)) for month, _ in days)
+    return [*([StatedValue(exact, months)] if exact else []), StatedValue(frozenset([(_NUMBER, float(year))]))]
+
+
+def _is_verb(word: str, behind: str) -> bool:
+    """Whether "may" or "march" names no month: a word of the sentence follows."""
+    return word in {"may", "march", "mar", "mars"} and behind[:1].isalpha() and behind not in _AFTER_MONTH
+
+
+@cache
+def _months() -> Mapping[str, int]:
+    named = [*_MONTHS.values(), _SHORT_MONTHS]
+    found = {name: number for names in named for number, name in enumerate(names.split(), 1)}
+    return found | {"sept": 9, "okt": 10, "dez": 12, "mär": 3}
+
+
+@cache
+def _weekdays() -> Mapping[str, int]:
+    named = {name: number for number, names in enumerate(_WEEKDAYS, 1) for name in names.split()}
+    return named | {f"{name}s": number for name, number in named.items() if name.isascii() and len(name) > 5}
+
+
+@cache
+def _units() -> Mapping[str, tuple[str, float]]:
+    return UNITS | {name: (unit, float(factor)) for (unit, factor), names in _TIMES.items() for name in names.split()}
+
+
+@cache
+def _units_joined() -> frozenset[str]:
+    """Return the units that stand at once before the next word: 天, 个月."""
+    return frozenset(name for name in _units() if len(name) <= 2 and "\u4e00" <= name[0] <= "\u9fff")
+
+
+@cache
+def number_words(language: str = ENGLISH) -> Mapping[str, float]:
+    """Return the values of the words for numbers of a language."""
+    if language in _NUMBERS:
+        return {name: float(value) for value, name in enumerate(_NUMBERS[language].split(), 2)}
+    english = {name: float(value) for name, value in NUMBER_WORDS.items()} | {"zero": 0.0, "one": 1.0, "hundred": 100.0}
+    return english | {name: float(value) for value, name in enumerate(_ORDINALS.split(), 3)}
