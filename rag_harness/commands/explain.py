@@ -90,7 +90,7 @@ def _why_right(row: ExperimentResult | None) -> str:
     if row is None or row.ground_truth:
         return "its answer carries the gold"
     if row.context_reference:
-        return "nothing that was checked falls short. Without a ground truth nobody knows whether its answer is right"
+        return "nothing that was checked is wrong. Without a ground truth nobody knows whether its answer is right"
     return "it has no gold, and keeps to what is expected, if anything is"
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.files.json_text import read_json
-from rag_harness.gates import Gate, Reference, parse_gate
-from rag_harness.gates.verdict import meets_threshold
+from rag_harness.gates import Gate, parse_gate
 from rag_harness.measures.judged.categories import FAILED_CATEGORIES
 from rag_harness.report.asked_measures import asked_measures
+from rag_harness.report.brief.shortfalls import below_gate, is_of_answers, wrong_answers
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.report.tables import read_tables
@@ -64,18 +64,18 @@ def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
 def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ()) -> dict[str, Suspect]:
     """Return the trials of one experiment that may have failed, the worst first.
 
-    These are trials of a failed category, trials that break an expectation, trials on the wrong side of the threshold
-    of a ``failed`` gate, and the ``worst`` of all.
+    These are wrong answers, trials of a failed category, trials on the wrong side of the threshold of a ``failed``
+    gate, and the ``worst`` of all.
     """
-    below = {case for gate in failed if gate.measure in table.columns for case in _below(table, gate)}
+    below = {case for gate in failed if gate.measure in table.columns for case in below_gate(table, gate)}
     badness = badness_of(table)
-    breaks = _values(table, EXPECTATIONS) < 1
+    wrong = wrong_answers(table)
     answered = np.flatnonzero(table.states == CaseState.OK)
     ordered = answered[np.argsort(-badness[answered], kind="stable")].tolist()
     chosen = [
         place
         for n, place in enumerate(ordered)
-        if n < worst or breaks[place] or _failed(table, place) or (below and table.ids[place] in below)
+        if n < worst or _failed(table, place) or table.ids[place] in wrong or table.ids[place] in below
     ]
     return {table.ids[place]: _suspect(table, place, float(badness[place])) for place in chosen}
 
@@ -96,21 +96,7 @@ def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
     except (OSError, ValueError, AttributeError):
         return []
     gates = [parse_gate(verdict["gate"], k) for verdict in said if verdict.get("state") == "failed"]
-    return [
-        gate
-        for gate in gates
-        if gate.suite == experiment
-        and gate.quantile is None
-        and gate.over is None
-        and gate.turns is None
-        and not isinstance(gate.right, Reference)
-    ]
-
-
-def _below(table: SuiteTable, gate: Gate) -> Iterator[str]:
-    assert not isinstance(gate.right, Reference)
-    values = table.values(gate.measure, dict(gate.slice))
-    return (case for case, value in values.items() if not meets_threshold(value, gate.op, gate.right))
+    return [gate for gate in gates if gate.suite == experiment and is_of_answers(gate)]
 
 
 def badness_of(table: SuiteTable) -> npt.NDArray[np.float64]:

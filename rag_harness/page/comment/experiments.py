@@ -1,4 +1,4 @@
-"""The table of experiments: what each finds, what it answers, how often it declines and falls short."""
+"""The table of experiments: what each finds, what it answers, how often it declines and is wrong."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from rag_harness.gates.units import bounds, value_said
+from rag_harness.measures.correct import CORRECT
 from rag_harness.page.comment.room import Room, below, table_rows
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, Lead
+from rag_harness.report.brief.shortfalls import wrong_answers
 from rag_harness.report.golden_summary import GOLDEN_MEASURES
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.wording import counted
@@ -32,9 +34,9 @@ def experiment_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
     measures = _measures(brief, tables)
     shown = groups if len(groups) <= room.rows else _best_first(groups, brief)[: room.rows]
     rows = [_row(group, measures, brief, tables[group[0]], room) for group in shown]
-    head = ["experiment", "answered", *measures, "declined", "fall short"]
+    head = ["experiment", "answered", *measures, "declined", "wrong"]
     # Of the golden suite, where nothing is answered, there are measures only.
-    kept = [n for n, name in enumerate(head) if brief.tables or not name.startswith(("answered", "declined", "fall"))]
+    kept = [n for n, name in enumerate(head) if brief.tables or not name.startswith(("answered", "declined", "wrong"))]
     yield from table_rows([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
     left = len(groups) - len(shown)
     more = f"… and {counted(left, 'experiment')} more. " if left else ""
@@ -75,11 +77,10 @@ def _row(group: Sequence[str], measures: Sequence[str], brief: Brief, found: Sui
     cells = [_cell(found, name, name in best, name in best and best[name].is_sure) for name in measures]
     n = found.selected_of({})
     answered = f"{n - found.totals.errors - found.lost_of({}):,} of {n:,}"
-    short = brief.shortfalls.get(group[0])
-    fell = NONE if short is None or short.is_sample else f"{short.n:,}"
+    wrong = f"{len(wrong_answers(found)):,}" if found.has(CORRECT) else NONE
     names = " = ".join(room.named(name) for name in group[:3])
     more = f" = {len(group) - 3} more" if len(group) > 3 else ""
-    return [f"{names}{more}", answered, *cells, f"{found.totals.abstained:,}", fell]
+    return [f"{names}{more}", answered, *cells, f"{found.totals.abstained:,}", wrong]
 
 
 def _cell(found: SuiteTable, measure: str, is_best: bool, is_sure: bool) -> str:

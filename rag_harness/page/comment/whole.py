@@ -80,7 +80,7 @@ class _Found:
 
 
 def _sentences(sentences: Sequence[Sentence], room: Room) -> Iterator[str]:
-    """Yield which is best, how sure, why answers fall short, and what to do next; for the first data."""
+    """Yield which is best, how sure, why answers are wrong, and what to do next; for the first data."""
     for topic, title in _TOPICS.items():
         said = [sentence for sentence in sentences if sentence.topic == topic]
         for sentence in said[: min(_SENTENCES, room.few)]:

@@ -1,4 +1,4 @@
-"""The worst trials: what was asked, what was expected, and why the answer falls short."""
+"""The worst trials: what was asked, what was expected, and why the answer is wrong."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.room import Room
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief
+from rag_harness.report.brief.shortfalls import wrong_answers
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
 from rag_harness.types import GOLDEN, TrialId
 
 _SHOWN = 3
-_RIGHT = -2.0
-"""Badness of an unjudged answer with exactly the words of the ground truth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """A trial that falls short, for people."""
+    """A trial that failed, for people."""
 
     trial: TrialId
     query: str
@@ -48,7 +47,7 @@ def worst_of(brief: Brief, run: Run) -> Iterator[Worst]:
     )
     name = next(broken, name)
     failed = {each.trial: each for each in _failed(name, brief, run)}
-    others = (each for each in _fall_short(name, brief, run) if each.trial not in failed)
+    others = (each for each in _wrong(name, brief, run) if each.trial not in failed)
     yield from islice([*failed.values(), *others], _SHOWN)
 
 
@@ -62,14 +61,15 @@ def _failed(name: str, brief: Brief, run: Run) -> Iterator[Worst]:
         yield Worst(TrialId(name, case), *_asked(name, case, run), "its test failed", _figures(table, case))
 
 
-def _fall_short(name: str, brief: Brief, run: Run) -> Iterator[Worst]:
+def _wrong(name: str, brief: Brief, run: Run) -> Iterator[Worst]:
     """Yield trials with a cause; where none is known, those whose answers are worth least."""
     explained = [line for line in run.causes.values() if line.experiment == name][:_SHOWN]
     if explained:
         yield from (_explained(line, run) for line in explained)
         return
     table = brief.tables[name]
-    found = [each for each in suspects(table, _SHOWN).values() if each.category or each.badness > _RIGHT]
+    wrong = wrong_answers(table)
+    found = [each for each in suspects(table, _SHOWN).values() if each.category or each.query_id in wrong]
     for each in found[:_SHOWN]:
         query, expected = _asked(name, each.query_id, run)
         said = _figures(table, each.query_id)

@@ -1,4 +1,4 @@
-"""The first screen: which experiment is best, how sure that is, why answers fall short, what to do; then the gates."""
+"""The first screen: which experiment is best, how sure that is, why answers are wrong, what to do; then the gates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LABELS = {
     "found": "What was found",
     "best": "Which is best",
     "sure": "How sure",
-    "why": "Why answers fall short",
+    "why": "Why answers are wrong",
     "next": "What to do next",
 }
 _RETRIEVAL_ALONE = (

@@ -57,9 +57,9 @@ def _causes(run: Run, name: str) -> Iterator[tuple[str, str]]:
     name = found.experiment
     if not found.is_sample:
         yield (
-            "falls short",
-            "An answer falls short where its kind is a failure, where it is below a failed gate, or where it is among "
-            f"the worst 10 of its experiment: {found.n:,} of {found.answers:,} in {name}.",
+            "wrong",
+            "An answer is wrong by what is expected of it; without expectations by whether it declines, else by the "
+            f"ground truth, or by a judge: {found.n:,} of {found.answers:,} in {name}.",
         )
     for cause, n in list(found.causes.items())[:_FEW_CAUSES]:
         meaning = CAUSE_MEANINGS.get(cause, "a cause that this version does not know")

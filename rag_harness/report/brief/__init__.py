@@ -1,4 +1,4 @@
-"""What a reader has to know first about a run: which is best, how sure that is, why answers fall short, what to do.
+"""What a reader has to know first about a run: which is best, how sure that is, why answers are wrong, what to do.
 
 The figures are computed once, here, from tables, verdicts and causes. The terminal, the report's first screen and the
 comment on a pull request show the same ones. Public: the names below. Begin reading with ``brief.py``.

@@ -1,4 +1,4 @@
-"""A run in brief: its answers, its gates, its best experiments, and why answers fall short."""
+"""A run in brief: its answers, its gates, its best experiments, and why answers are wrong."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_harness.gates import Gate
+from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.report.brief.answered import Answered, answered
 from rag_harness.report.brief.gates_state import GatesState, gates_state
 from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL, Field, fields_of
@@ -29,9 +31,9 @@ class Brief:
         answered: how many questions were answered, by whom, and when.
         gates: the verdicts of its gates.
         fields: its experiments by data, and which of each are best; empty where only the golden suite ran.
-        shortfalls: why answers of an experiment fall short, by its name; empty where that was not looked into.
+        shortfalls: which answers of an experiment are wrong, and why, by its name; empty where nobody looked into that.
         tables: the tables of the experiments, by name.
-        was_explained: whether the run was asked why answers fall short.
+        was_explained: whether the run was asked why answers are wrong.
         failures: what fails the run beside its gates.
         golden: what the golden suite found; None where it did not run.
     """
@@ -100,9 +102,14 @@ def brief_of(
         answered=answered(experiments, manifest),
         gates=gates_state(gates, selected, causes, k, unchecked),
         fields=fields_of(experiments, manifest.suites),
-        shortfalls=shortfalls(experiments, causes),
+        shortfalls=shortfalls(experiments, causes, _failed(gates, k)),
         tables=experiments,
         was_explained=bool(manifest.settings.get("attribute")) and bool(now & experiments.keys()),
         failures=failures_of(selected, manifest, unchecked or {}),
         golden=looked_up(selected, k),
     )
+
+
+def _failed(gates: Sequence[Mapping[str, Any]], k: int) -> list[Gate]:
+    read = (gate_or_none(said["gate"], k) for said in gates if said["state"] == "failed")
+    return [gate for gate in read if gate is not None]

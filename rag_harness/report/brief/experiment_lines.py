@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rag_harness.gates.units import bounds, value_said
+from rag_harness.measures.correct import CORRECT
 from rag_harness.measures.judged.categories import (
     ANSWERED_UNANSWERABLE,
     CORRECT_ABSTENTION,
@@ -13,6 +14,7 @@ from rag_harness.measures.judged.categories import (
     WRONG_ABSTENTION,
 )
 from rag_harness.report.brief.brief import Brief
+from rag_harness.report.brief.shortfalls import wrong_answers
 from rag_harness.report.brief.writer import TIE, Line, LineWriter
 from rag_harness.report.by_turn import FEW_TURNS, Drift, by_turn, drift_of, has_turns, turns_said
 from rag_harness.report.suite_table import SuiteTable
@@ -24,6 +26,7 @@ _FEW_MEASURES, _FEW_KINDS = 4, 5
 _MEASURES = (
     "recall@5",
     "evidence_recall",
+    "correct",
     "answer_correctness",
     "expectations",
     "token_f1",
@@ -33,7 +36,7 @@ _MEASURES = (
 _SHORT = {
     "evidence_recall": "evidence",
     "expectations": "expected",
-    "answer_correctness": "correct",
+    "answer_correctness": "claims",
     "answer_relevancy": "relevancy",
     "faithfulness": "faithful",
 }
@@ -109,18 +112,18 @@ def table_lines(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     tables = brief.tables
     columns = [name for name in _MEASURES if any(_tells(found, name) for found in tables.values())]
     groups = [group for field in brief.fields for group in field.groups]
-    rows = [["", *(_SHORT.get(each, each) for each in columns), "declined", "short"]]
+    rows = [["", *(_SHORT.get(each, each) for each in columns), "declined", "wrong"]]
     for name, *same in groups[:_FEW_ROWS]:
-        found, fall = tables[name], brief.shortfalls.get(name)
+        found = tables[name]
         means = found.aggregate([each for each in columns if each in found.columns])
         cells = ["-" if means.get(each) is None else value_said(means[each] or 0.0) for each in columns]
-        fell = "-" if fall is None or fall.is_sample else f"{fall.n}"
+        wrong = f"{len(wrong_answers(found))}" if found.has(CORRECT) else "-"
         title = " = ".join([name, *same]) if len(same) < 3 else f"{name} = {len(same)} others"
-        rows.append([title, *cells, f"{found.totals.abstained}", fell])
+        rows.append([title, *cells, f"{found.totals.abstained}", wrong])
     widths = [max(len(row[n]) for row in rows) + 2 for n in range(1, len(rows[0]))]
     wanted = min(max(len(row[0]) for row in rows), _WIDEST_NAME)
     while len(widths) > 3 and wanted + sum(widths) > writer.width:
-        # The last measure gives way: declined answers and those that fall short say more.
+        # The last measure gives way: declined and wrong answers say more.
         rows = [[*row[:-3], *row[-2:]] for row in rows]
         del widths[-3]
     room = writer.width - sum(widths)

@@ -1,4 +1,4 @@
-"""Writes the four sentences about a run: which is best, how sure that is, why answers fall short, what to do next.
+"""Writes the four sentences about a run: which is best, how sure that is, why answers are wrong, what to do next.
 
 Of a run of the golden suite alone there are three: what was found, how sure that is, what to do next.
 """
@@ -21,8 +21,7 @@ from rag_harness.stats.by_case import in_both
 
 SentenceTopic = Literal["found", "best", "sure", "why", "next"]
 _NOT_LOOKED = (
-    "Which answers fall short, and why, was not looked into: rag-harness explain does, and --rag-attribute asks these "
-    "again."
+    "Why answers are wrong was not looked into: rag-harness explain does, and --rag-attribute asks these again."
 )
 _PAGES_ALONE = (
     "It is known what should be found, and nothing tells right answers from wrong ones: the questions have no "
@@ -253,21 +252,24 @@ def _why(brief: Brief) -> Iterator[Sentence]:
     elif not brief.was_explained:
         yield Sentence("why", _NOT_LOOKED, "unsure")
     else:
-        yield Sentence("why", "No answer was found to fall short.", "good")
+        yield Sentence("why", "No answer was found to be wrong.", "good")
 
 
 def shortfall_said(found: Shortfall) -> str:
-    """Return how many answers fall short, and the main cause with its share."""
+    """Return how many answers are wrong, the main cause with its share, and how many more are below a failed gate."""
+    below = f" {found.below_said}." if found.below else ""
+    if not found.n:
+        return f"{short(found.experiment)}: none of {found.answers:,} answers is wrong.{below}"
     share = f"{found.of_main:,} of them ({percent(found.share)})" if found.n > 1 else "the cause"
     detail = f", {found.detail}" if found.detail else ""
     name = short(found.experiment)
     if found.is_sample:
         head = f"{name}: the worst {found.n:,} of {found.answers:,} answers were looked into"
     else:
-        head = f"{name}: {found.n:,} of {found.answers:,} answers fall short"
+        head = f"{name}: {found.n:,} of {found.answers:,} answers {'is' if found.n == 1 else 'are'} wrong"
     if found.n == found.of_main and found.n > 1:
-        return f"{head}, all {found.n:,} for one cause: {found.main}{detail}."
-    return f"{head}; {share}: {found.main}{detail}."
+        return f"{head}, all {found.n:,} for one cause: {found.main}{detail}.{below}"
+    return f"{head}; {share}: {found.main}{detail}.{below}"
 
 
 def _next(brief: Brief) -> Iterator[Sentence]:

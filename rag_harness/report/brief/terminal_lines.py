@@ -235,6 +235,8 @@ def _why(brief: Brief, writer: LineWriter) -> Iterator[Line]:
             yield from writer.labelled("why", sentence.text, "red" if sentence.tone == "bad" else "", most=3)
         return
     yield from writer.labelled("why", _causes(found, is_alone=len(brief.tables) == 1))
+    if found.below:
+        yield Line(f"{'':<{LABEL}}{found.below_said}")
     yield Line(writer.cut(f"{'worst':<{LABEL}}{found.worst}  {found.detail}: {found.evidence}"))
 
 
@@ -243,7 +245,9 @@ def _causes(found: Shortfall, is_alone: bool) -> str:
     name = "" if is_alone else f"{short(found.experiment)}: "
     if found.is_sample:
         return f"{name}the worst {found.n:,} of {found.answers:,} were looked into: {causes}"
-    return f"{name}{found.n:,} fall short: {causes}"
+    without = found.n - sum(found.causes.values())
+    more = f", {without:,} without a cause" if without > 0 else ""
+    return f"{name}{found.n:,} wrong: {causes}{more}" if found.n else f"{name}none wrong"
 
 
 def _next(brief: Brief, output: str, has_report: bool, writer: LineWriter) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""The sentences of the first screen: who is best, how sure, and why answers fall short, each from the files."""
+"""The sentences of the first screen: who is best, how sure, and why answers are wrong, each from the files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BEST = re.compile(
 _SURE = re.compile(r"(\S+) - (\S+) in (\S+): (\S+)(?: \[(\S+), (\S+)\])?, ([\d,]+) questions(?:, p (<?[\d.]+\d))?")
 _TESTS = re.compile(r"corrected for (\d+) tests")
 _SHORT = re.compile(
-    r"(\S+): ([\d,]+) of ([\d,]+) answers fall short; ([\d,]+) of them \((\S+) %\): ([\w ]+?)(?:, (.+))?\."
+    r"(\S+): ([\d,]+) of ([\d,]+) answers are wrong; ([\d,]+) of them \((\S+) %\): ([\w ]+?)(?:, (.+))?\."
 )
 
 

@@ -113,7 +113,7 @@ def test_experiments_of_two_data_are_two_sentences() -> None:
 
 def test_why_says_when_nobody_has_looked() -> None:
     assert "was not looked into" in say(attribute=False, e1=found(0, 0))["why"]
-    assert say(e1=found(0, 0))["why"] == "No answer was found to fall short."
+    assert say(e1=found(0, 0))["why"] == "No answer was found to be wrong."
     assert say(e1=table(LABELS))["why"].startswith("Nothing tells right answers from wrong ones")
 
 
@@ -123,7 +123,7 @@ def test_where_pages_alone_are_known_no_answer_is_called_right(attribute: bool) 
     assert "nothing tells right answers from wrong ones" in said["why"]
     assert said["next"] == "Give the questions a ground truth and evidence, or name a judge."
     quoted = say(e1=table(LABELS, evidence_recall=[1.0] * N))
-    assert quoted["why"] == "No answer was found to fall short."
+    assert quoted["why"] == "No answer was found to be wrong."
 
 
 def test_the_main_cause_is_the_most_frequent_finer_one_and_its_remedy_is_next() -> None:
@@ -137,10 +137,8 @@ def test_the_main_cause_is_the_most_frequent_finer_one_and_its_remedy_is_next() 
         ),
         *(line(n, "Retrieval Miss", "not found", "hybrid retrieval") for n in (3, 4)),
     ]
-    only = found(0, 0)
-    only.categories = ["Wrong Abstention"] * N
-    said = say(causes, e1=only)
-    assert said["why"] == "e1: 5 of 60 answers fall short; 2 of them (40 %): Retrieval Miss, not found."
+    said = say(causes, e1=table(LABELS, token_f1=shifted(0), correct=[0.0] * 5 + [1.0] * (N - 5)))
+    assert said["why"] == "e1: 5 of 60 answers are wrong; 2 of them (40 %): Retrieval Miss, not found."
     assert said["next"] == "Hybrid retrieval."
 
 
@@ -157,7 +155,7 @@ def test_good_measures_say_nothing_about_what_was_not_looked_into() -> None:
     """Who answers what no page answers may have the best recall and keep all expectations."""
     best = table(LABELS, evidence_recall=[1.0] * N, expectations=[1.0] * N)
     said = say(attribute=False, e1=best)
-    assert said["why"].startswith("Which answers fall short, and why, was not looked into:")
+    assert said["why"].startswith("Why answers are wrong was not looked into:")
     assert said["next"] == "Read the worst answers, or run again with --rag-attribute."
     best.totals.errors = 1
     assert say(attribute=False, e1=best)["next"] == "Read the first error, mend it, and run again."
