@@ -36,6 +36,11 @@ def asked_measures(output: Path, manifest: RunManifest, suite: str) -> list[Meas
     return [*kept.values(), *(measure_named(name) for name in more if name not in kept)]
 
 
+def gated_measures(settings: dict[str, Any], suite: str) -> list[str]:
+    """Return the measures that the gates of a run are on for a suite, sorted."""
+    return sorted(set(_gated(settings, suite, int(settings.get("k") or 10))))
+
+
 def _gated(settings: dict[str, Any], suite: str, k: int) -> Iterator[str]:
     """Yield the measures that the run's gates name. A gate on a plug-in that is not installed here names none."""
     for text in _gates(settings):

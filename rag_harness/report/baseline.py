@@ -14,6 +14,7 @@ from rag_harness.files.atomic import write_atomically
 from rag_harness.files.json_text import read_json
 from rag_harness.files.sources import json_digest
 from rag_harness.measures import is_judged
+from rag_harness.report.asked_measures import gated_measures
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.wording import many_errors_said
 from rag_harness.results.manifest import RunManifest, differ
@@ -103,9 +104,9 @@ class SavedRun(_Saved):
     are not comparable; the other parts are what is compared. ``date`` is ISO 8601. By suite, ``judges`` has judge,
     model and revision of its judgements, ``panels`` how a panel of them decides, ``judged`` what was judged,
     ``rubrics`` the versions of its rubrics by measure, ``demands`` what its answers owed, as digests by measure,
-    ``code`` the fingerprints of its rows, and ``pages`` the digest of the documents behind its questions; a file of an
-    older release lacks the last six. ``asked`` are the suites that are asked in each run, since what answers
-    cannot be seen.
+    ``gated`` the measures that its gates are on, ``code`` the fingerprints of its rows, and ``pages`` the digest of the
+    documents behind its questions; a file of an older release lacks the last seven. ``asked`` are the suites that are
+    asked in each run, since what answers cannot be seen.
     """
 
     schema_version: Literal[1] = 1
@@ -119,6 +120,7 @@ class SavedRun(_Saved):
     rubrics: dict[str, dict[str, int]] = {}
     judged: dict[str, list[str]] = {}
     demands: dict[str, dict[str, str]] = {}
+    gated: dict[str, list[str]] = {}
     code: dict[str, list[str]] = {}
     pages: dict[str, str] = {}
     asked: list[str] = []
@@ -168,6 +170,7 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         judged={name: record.judged for name, record in manifest.suites.items() if record.judged},
         rubrics={name: record.rubrics for name, record in manifest.suites.items() if record.rubrics},
         demands={name: record.demands for name, record in manifest.suites.items() if record.demands},
+        gated={name: found for name in suites if (found := gated_measures(settings, name))},
         code={
             name: sorted(record.made_of or record.fingerprints)
             for name, record in manifest.suites.items()
@@ -201,7 +204,7 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
 def save(file: Path, run: SavedRun) -> None:
     """Write the run atomically: a reader sees the old file or the whole new one. It has a digest of all else in it."""
     content = run.model_dump(mode="json")
-    for rare in ("panels", "demands", "asked", "clusters"):
+    for rare in ("panels", "demands", "gated", "asked", "clusters"):
         if not content[rare]:
             del content[rare]
     content["depths"] = {name: suite["depth"] for name, suite in content["suites"].items() if suite["depth"]}

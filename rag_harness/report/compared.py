@@ -59,25 +59,29 @@ def _suite(diff: RunDiff, suite: str, before: SavedRun, now: SavedRun, width: in
 def _table(rows: Sequence[MeasureChange], suite: str, before: SavedRun, now: SavedRun, width: int) -> Iterator[str]:
     sides, clusters = (now.suites[suite], before.suites[suite]), now.clusters.get(suite)
     found = [paired_of(*sides, row.measure, clusters)._replace(interval=row.interval) for row in rows]
-    yield f"{cut(suite, NAME)}: p and interval by Holm for {_differing(len(rows))}"
-    lines = [_HEADER, *(_cells(row, pair, p) for row, pair, p in zip(rows, found, _by_t(found), strict=True))]
+    yield f"{cut(suite, NAME)}: p and interval by Holm for {_differing(sum(row.is_tested for row in rows))}"
+    p_t = _by_t(rows, found)
+    lines = [_HEADER, *(_cells(row, pair, p) for row, pair, p in zip(rows, found, p_t, strict=True))]
     yield from table(narrowed(lines, width, (0, 1, 2, 4, 5, 8)))
     for row, pair in zip(rows, found, strict=True):
-        if pair.reason:
+        if pair.reason and row.is_tested:
             yield f"  {measure_said(row.measure)}: {pair.reason}, so no t-test"
 
 
 def _differing(count: int) -> str:
-    return "the 1 measure that differs" if count == 1 else f"the {count} measures that differ"
+    return "the 1 tested measure that differs" if count == 1 else f"the {count} tested measures that differ"
 
 
 def _cells(change: MeasureChange, found: Paired, p_t: float | None) -> list[str]:
     name = f"  {cut(measure_said(change.measure), NAME)}"
-    return [name, f"{change.before:.3f}", f"{change.now:.3f}", *figures(found, p_t, change.p)]
+    said = figures(found, p_t, change.p)
+    said = said if change.is_tested else [*said[:-1], "not tested"]
+    return [name, f"{change.before:.3f}", f"{change.now:.3f}", *said]
 
 
-def _by_t(found: Sequence[Paired]) -> list[float | None]:
-    """Return the p-values of the t-tests, adjusted by Holm; None where there is none."""
-    tests = [pair.p_t for pair in found if pair.p_t is not None]
+def _by_t(rows: Sequence[MeasureChange], found: Sequence[Paired]) -> list[float | None]:
+    """Return the p-values of the t-tests of tested measures, adjusted by Holm; None where there is none."""
+    each = [pair.p_t if row.is_tested else None for row, pair in zip(rows, found, strict=True)]
+    tests = [p for p in each if p is not None]
     adjusted = iter(holm(tests) if tests else [])
-    return [None if pair.p_t is None else next(adjusted) for pair in found]
+    return [None if p is None else next(adjusted) for p in each]

@@ -24,6 +24,7 @@ from rag_harness.report.run_differences import (
     to_compare,
     warnings,
 )
+from rag_harness.report.tested import tested_measures
 from rag_harness.report.worse_conversations import ConversationChanges, conversation_changes
 from rag_harness.results.manifest import QUERIES
 from rag_harness.stats import Interval, difference_interval, holm, holm_counts, mean_or_none, permutation_test
@@ -39,15 +40,16 @@ class MeasureChange:
     """A measure of a suite in two runs, over the cases that have a value in both.
 
     ``difference`` is the mean of now - before, with its interval by the gates' method; None where the cases allow none.
-    ``p`` is from the paired permutation test, with Holm's adjustment over the suite's measures that differ; None where
-    every case has the same value in both. ``among`` is the number of measures that Holm's procedure judges p among, and
-    the interval has the ``confidence`` of that; ``alone`` is the 95 % interval, as of the only measure. ``assumed`` is
-    the number of cases or clusters, each a ``unit``, whose paired t test it is of; 0 where it is of none. ``rose`` and
-    ``fell`` are the cases with a higher and a lower value. ``better`` is the better side; "" where the measure has
-    none. ``conversations`` are None where no case is a turn. ``clusters`` is the number of clusters that the cases are
-    in, and 0 where they are in none; ``alike`` says it in words, as "on 9 pages". ``needed`` says how many cases a
-    difference needs to be sure; None in a change that no run was read for. ``errors`` says that too many trials of one
-    run ended with an error: then neither is better, except in its errors.
+    ``p`` is from the paired permutation test, with Holm's adjustment over the suite's tested measures that differ; None
+    where every case has the same value in both, or where it is not tested. ``among`` is the number of measures that
+    Holm's procedure judges p among, and the interval has the ``confidence`` of that; ``alone`` is the 95 % interval, as
+    of the only measure. ``assumed`` is the number of cases or clusters, each a ``unit``, whose paired t test it is of;
+    0 where it is of none. ``rose`` and ``fell`` are the cases with a higher and a lower value. ``better`` is the better
+    side; "" where the measure has none. ``conversations`` are None where no case is a turn. ``clusters`` is the number
+    of clusters that the cases are in, and 0 where they are in none; ``alike`` says it in words, as "on 9 pages".
+    ``needed`` says how many cases a difference needs to be sure; None in a change that no run was read for. ``errors``
+    says that too many trials of one run ended with an error: then neither is better, except in its errors.
+    ``is_tested`` is False for measures that are only shown (``report.tested``): no change of theirs is sure.
     """
 
     suite: str
@@ -70,6 +72,7 @@ class MeasureChange:
     among: int = 1
     assumed: int = 0
     unit: str = "case"
+    is_tested: bool = True
 
     @property
     def confidence(self) -> float:
@@ -94,7 +97,7 @@ class MeasureChange:
     @property
     def is_moving(self) -> bool:
         """Whether p shows a change, or would the interval of the only measure, and both together do not."""
-        if self.is_same or self.is_sure or self.errors:
+        if self.is_same or self.is_sure or self.errors or not self.is_tested:
             return False
         return (self.alone is not None and excludes_0(self.alone)) or (self.p is not None and self.p <= ALPHA)
 
@@ -210,7 +213,9 @@ def _changes(name: str, now_run: SavedRun, before_run: SavedRun, wanted: Sequenc
         if not now_run.judged_otherwise(before_run, name, each) and not now_run.owed_otherwise(before_run, name, each)
     ]
     clusters = now_run.clusters.get(name)
-    each_of = (_change(name, measure, now, before, clusters) for measure in measures if measure in both)
+    known = [measure for measure in measures if measure in both]
+    chosen = tested_measures(known, wanted, now_run.gated.get(name, ()))
+    each_of = (_change(name, measure, now, before, clusters, measure in chosen) for measure in known)
     changes = [change for change in each_of if change is not None]
     # Where no case differs, no sign flip changes anything: that is no test, and no reason to correct the others.
     tested = [change for change in changes if change.p is not None]
@@ -236,7 +241,12 @@ def _corrected(
 
 
 def _change(
-    name: str, measure: str, now: SavedSuite, before: SavedSuite, clusters: Mapping[str, str] | None
+    name: str,
+    measure: str,
+    now: SavedSuite,
+    before: SavedSuite,
+    clusters: Mapping[str, str] | None,
+    is_tested: bool,
 ) -> MeasureChange | None:
     new, old = now.values(measure, {}), before.values(measure, {})
     cases = sorted(new.keys() & old.keys())
@@ -248,7 +258,7 @@ def _change(
     means = mean_or_none(b) or 0.0, mean_or_none(a) or 0.0
     found = paired_of(now, before, measure, clusters)
     p = None
-    if rose or fell:
+    if is_tested and (rose or fell):
         p = _p_by_signs(cases, new, old, clusters) if found.p_permutation is None else found.p_permutation
     better = better_named(measure)
     change = MeasureChange(
@@ -264,6 +274,7 @@ def _change(
         unit=unit_of([clusters[case] for case in cases] if clusters else None),
         needed=CasesNeeded(now, before, measure, unit_named(measure), clusters),
         errors="" if measure == "error_rate" else many_errors(now, before),
+        is_tested=is_tested,
     )
 
 

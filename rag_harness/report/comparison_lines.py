@@ -92,9 +92,14 @@ def _suite(diff: RunDiff, suite: str, width: int) -> Iterator[str]:
 def _cells(change: MeasureChange) -> tuple[str, ...]:
     interval = change.interval
     bounds = f"[{interval.low:+.3f}, {interval.high:+.3f}]" if interval else _NONE
-    means = f"{change.before:.3f}", f"{change.now:.3f}", f"{change.difference:+.3f}", bounds, p_said(change.p)
+    means = f"{change.before:.3f}", f"{change.now:.3f}", f"{change.difference:+.3f}", bounds, p_or_seen(change)
     sides = (str(len(change.gained)), str(len(change.lost))) if change.better else (_NONE, _NONE)
     return (f"  {cut(measure_said(change.measure), NAME)}", *means, str(change.n), *sides)
+
+
+def p_or_seen(change: MeasureChange) -> str:
+    """Return p as text, or that a measure is not tested."""
+    return p_said(change.p) if change.is_tested else "not tested"
 
 
 def _cases(change: MeasureChange, width: int) -> Iterator[str]:

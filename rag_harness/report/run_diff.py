@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_harness.measures.correct import CORRECT
 from rag_harness.report.cases_needed import least_p
 from rag_harness.report.comparison import Comparison, MeasureChange, unit_named
 from rag_harness.report.pairwise import ALPHA
 
 _LEADING = (
-    "error_rate", "answer_correctness", "expectations", "g_mean", "faithfulness", "factuality", "recall@5",
+    "error_rate", "correct", "answer_correctness", "expectations", "g_mean", "faithfulness", "factuality", "recall@5",
     "evidence_recall", "mrr@10", "token_f1",
 )  # fmt: skip
 """The measures that are named first, the most telling first. Others follow by their p."""
@@ -28,6 +29,7 @@ class RunDiff:
         answers: changes that chance hardly explains, of what the answers are worth.
         spent: the same, of time, tokens and money.
         unsure: measures that differ by no more than chance explains.
+        seen: measures that differ, and that are not tested.
         same: measures with the same value in every case.
         found: the comparison that they are of.
     """
@@ -35,6 +37,7 @@ class RunDiff:
     answers: Sequence[MeasureChange]
     spent: Sequence[MeasureChange]
     unsure: Sequence[MeasureChange]
+    seen: Sequence[MeasureChange]
     same: Sequence[MeasureChange]
     found: Comparison
 
@@ -60,8 +63,8 @@ class RunDiff:
         return any(least_p(change.units, self.tests(change)) <= ALPHA for change in self.unsure)
 
     def tests(self, change: MeasureChange) -> int:
-        """Return for how many measures p of a change is adjusted: those of its suite that differ."""
-        return sum(each.suite == change.suite and not each.is_same for each in self.found.changes)
+        """Return for how many measures p of a change is adjusted: the tested ones of its suite that differ."""
+        return sum(each.suite == change.suite and each.is_tested and not each.is_same for each in self.found.changes)
 
     @property
     def suites(self) -> list[str]:
@@ -73,9 +76,9 @@ class RunDiff:
         return any(change.suite == suite for change in (*self.answers, *self.spent))
 
     def rows(self, suite: str) -> list[MeasureChange]:
-        """Return the measures of a suite that differ; those that chance hardly explains come first."""
+        """Return the measures of a suite that differ: surely changed ones, other tested ones, then the rest."""
         by_p = sorted(self.unsure, key=p_of)
-        return [change for change in (*self.answers, *self.spent, *by_p) if change.suite == suite]
+        return [change for change in (*self.answers, *self.spent, *by_p, *self.seen) if change.suite == suite]
 
     def same_of(self, suite: str) -> list[str]:
         """Return the measures of a suite that have the same value in every case."""
@@ -95,17 +98,28 @@ class RunDiff:
     @property
     def leading(self) -> Sequence[MeasureChange]:
         """What is not surely changed, the most telling first."""
-        return sorted((*self.unsure, *self.same), key=_order)
+        return sorted((*self.unsure, *self.seen, *self.same), key=_order)
+
+    @property
+    def moved(self) -> list[MeasureChange]:
+        """For each suite where cases got better or worse, the measure that says which: ``correct`` if known."""
+        first: dict[str, MeasureChange] = {}
+        for change in sorted(self.found.changes, key=lambda each: (each.measure != CORRECT, not each.is_tested)):
+            if change.gained or change.lost:
+                first.setdefault(change.suite, change)
+        return list(first.values())
 
 
 def run_diff(found: Comparison) -> RunDiff:
     """Sort the changes of a comparison by what became of them."""
     ordered = sorted(found.changes, key=_order)
     sure = [change for change in ordered if change.is_sure]
-    unsure = [change for change in ordered if not (change.is_sure or change.is_same)]
+    differing = [change for change in ordered if not (change.is_sure or change.is_same)]
+    unsure = [change for change in differing if change.is_tested]
+    seen = [change for change in differing if not change.is_tested]
     answers = [change for change in sure if not is_spent(change)]
     spent = [change for change in sure if is_spent(change)]
-    return RunDiff(answers, spent, unsure, [change for change in ordered if change.is_same], found)
+    return RunDiff(answers, spent, unsure, seen, [change for change in ordered if change.is_same], found)
 
 
 def _order(change: MeasureChange) -> tuple[int, float, str, str]:

@@ -13,11 +13,13 @@ from rag_harness.gates.cluster_names import describe_missed
 from rag_harness.report.comparison import MeasureChange
 from rag_harness.report.run_diff import RunDiff, is_spent
 from rag_harness.report.run_diff_not_sure import NO_CHANGE, not_sure_said, settling_said
-from rag_harness.report.run_diff_words import change_said, cut_name, range_said
+from rag_harness.report.run_diff_words import change_said, cut_name, named, range_said
 from rag_harness.report.wording import counted, joined_names, listed
 
 _NAMED = 4
 _DIFFERENCES = 6
+_MOVED = 3
+"""Experiments of which the moved questions are named."""
 
 Tone = Literal["", "good", "bad", "unsure"]
 
@@ -36,6 +38,7 @@ def sentences(diff: RunDiff) -> list[Sentence]:
         return [Sentence(f"The two runs are the same: both are of {diff.found.now}.", "unsure")]
     return [
         _first(diff),
+        *map(moved_said, diff.moved[:_MOVED]),
         Sentence(_differing(diff.found.differing)),
         *map(talks_said, diff.worse_talks),
         *_rest(diff),
@@ -52,8 +55,9 @@ def _first(diff: RunDiff) -> Sentence:
     if diff.spent and not _moving_answers(diff):
         return _spending(diff.spent)
     if not diff.unsure_answers and not diff.moving:
-        same = [change for change in changes if change.is_same]
+        same = [change for change in changes if change.is_same and (change.is_tested or not diff.seen)]
         head = "Nothing changed in the answers" if diff.unsure else "Nothing changed"
+        head = "Nothing changed in what is tested" if diff.seen else head
         if same and diff.found.alone:
             return _partly_measured(diff, same)
         values = f"{_measures(len(same), 'has', 'have')} the same value in both runs, in each of {range_said(same)}"
@@ -82,6 +86,7 @@ def _rest(diff: RunDiff) -> Iterator[Sentence]:
     sure = [*diff.answers, *diff.spent]
     if len(sure) > 1:
         yield Sentence(" ".join(_by_direction(sure)))
+    yield from _seen(diff)
     if sure:
         yield from _unchanged(diff)
         yield from assumed_said(diff)
@@ -96,6 +101,23 @@ def assumed_said(diff: RunDiff) -> Iterator[Sentence]:
     if tested := [change for change in (*diff.answers, *diff.spent) if change.assumed]:
         fewest = min(tested, key=lambda each: each.assumed)
         yield Sentence(f"A change is sure only {describe_missed(fewest.assumed, fewest.unit)}.")
+
+
+def _seen(diff: RunDiff) -> Iterator[Sentence]:
+    """Name the measures that differ and are not tested; their values stand in the tables."""
+    if diff.seen:
+        names = list(dict.fromkeys(cut_name(change.measure) for change in diff.seen))
+        yield Sentence(f"Seen, not tested: {listed(names, _NAMED)}.")
+
+
+def moved_said(change: MeasureChange) -> Sentence:
+    """Say how many questions got better and worse, and name the first of them, the worse ones first."""
+    counts = [f"{len(change.gained)} better", f"{len(change.lost)} worse"]
+    names = [f"{case} (worse)" for case in change.lost] + list(change.gained)
+    more = len(names) - _NAMED
+    shown = ", ".join([*names[:_NAMED], *([f"{more} more"] if more > 0 else [])])
+    tone: Tone = "bad" if change.is_surely_worse else ""
+    return Sentence(f"{named(change)}: {', '.join(counts)}: {shown}.", tone)
 
 
 def _unchanged(diff: RunDiff) -> Iterator[Sentence]:

@@ -15,8 +15,8 @@ from rag_harness.page.comment.room import Room, table_rows
 from rag_harness.page.run import Run
 from rag_harness.report.baseline import SavedRun, check_as_written, load_saved_run
 from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data, unit_named
+from rag_harness.report.comparison_lines import p_or_seen
 from rag_harness.report.left_nothing import check_whole
-from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import RunDiff, run_diff
 from rag_harness.report.run_diff_sentences import assumed_said, sentences, talks_said
 from rag_harness.shown.markdown import plain
@@ -99,7 +99,7 @@ def _row(change: MeasureChange, room: Room) -> list[str]:
     between = f" [{change.interval.low:+.3f}, {change.interval.high:+.3f}]" if change.interval else ""
     moved = f"{sign} {plain(f'{change.difference:+.3f}{between}')}".strip()
     name = room.named(f"{change.suite}: {change.measure}")
-    return [name, plain(before), plain(now), moved, plain(p_said(change.p)), f"{change.n:,}"]
+    return [name, plain(before), plain(now), moved, plain(p_or_seen(change)), f"{change.n:,}"]
 
 
 def _baseline(now: Run) -> Iterator[_Before]:

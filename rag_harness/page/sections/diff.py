@@ -11,8 +11,7 @@ from rag_harness.page.run import DOCUMENTS, Run
 from rag_harness.page.sections.moved import ComparedExperiment, moved
 from rag_harness.page.sections.worse_talks import worse_talks
 from rag_harness.report.comparison import Comparison, MeasureChange
-from rag_harness.report.comparison_lines import folded_said
-from rag_harness.report.pairwise_lines import p_said
+from rag_harness.report.comparison_lines import folded_said, p_or_seen
 from rag_harness.report.run_diff import RunDiff, run_diff
 from rag_harness.report.run_diff_sentences import same_said, sentences
 
@@ -102,7 +101,7 @@ def _tables(
     if changes:
         note = (
             "Over the cases that have a value in both. p: paired permutation test; the interval is that of gates. "
-            "Both are adjusted by Holm for the measures that differ. gained: queries that got better."
+            "Both are adjusted by Holm for the tested measures that differ. gained: queries that got better."
         )
         rows = [_row(change, now) for change in changes]
         yield Table(f"diff-{number}-{suite}", _HEAD, rows, f"{suite}: from {before.name} to {now.name}", [note])
@@ -119,7 +118,12 @@ def _row(change: MeasureChange, now: Run) -> list[Cell]:
     moved_by = Cell(f"{change.difference:+.3f}", _tone(change))
     between = interval_said(*change.interval, signed=True) if change.interval else NONE
     counts = (str(len(change.gained)), str(len(change.lost))) if change.better else (NONE, NONE)
-    return [Cell(measure_title(measure)), *word_cells(*said), moved_by, *word_cells(between, p_said(change.p), *counts)]
+    return [
+        Cell(measure_title(measure)),
+        *word_cells(*said),
+        moved_by,
+        *word_cells(between, p_or_seen(change), *counts),
+    ]
 
 
 def _tone(change: MeasureChange) -> Tone:

@@ -42,7 +42,8 @@ def run(e3: SavedSuite | None = None, **changes: Any) -> SavedRun:
         "fingerprint": {"data": DATA, "models": {"chat": "small", "embedder": ("mini", 1)}, "settings": {"top_k": 5}},
         "suites": {"e3": e3 or suite()},
     }
-    return SavedRun(**(plain | changes))
+    made = SavedRun(**(plain | changes))
+    return made.model_copy(update={"gated": {name: each.measures() for name, each in made.suites.items()}})
 
 
 def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -214,6 +215,7 @@ def test_the_lines_can_be_read() -> None:
         "Undecided: 5 cases are too few for a verdict: p is at least 0.062, whatever they show. From 6 cases",
         "  on p can be 0.05 or less. Seen, but not sure: recall@5 of e3 rose from 0.500 to 0.750 (+0.250,",
         "  95 % interval -0.566 to +0.828, p 0.625) over the same 5 cases.",
+        "recall@5 of e3: 3 better, 1 worse: q4 (worse), q2, q3, q5.",
         "Different between them: chat (before small, now large).",
         "  before: 21 Nov 2026 10:00 UTC at commit 0123456789ab",
         "  now:    21 Nov 2026 10:00 UTC at commit 0123456789ab",

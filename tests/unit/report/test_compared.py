@@ -31,7 +31,12 @@ def run(values: dict[str, list[float]], **changes: Any) -> SavedRun:
         for place in range(n)
     }
     fingerprint = {"data": {"queries": "1", "documents": "1"}, "models": {}, "settings": {}}
-    made: dict[str, Any] = {"date": "2026-01-01", "fingerprint": fingerprint, "suites": {"e3": SavedSuite(cases=cases)}}
+    made: dict[str, Any] = {
+        "date": "2026-01-01",
+        "fingerprint": fingerprint,
+        "suites": {"e3": SavedSuite(cases=cases)},
+        "gated": {"e3": list(values)},
+    }
     return SavedRun(**(made | changes))
 
 
@@ -46,7 +51,7 @@ def test_the_second_minus_the_first_with_both_tests() -> None:
     p = scipy.stats.ttest_rel(NOW, BEFORE).pvalue
     assert row.split()[:5] == ["token_f1", "0.440", "0.600", "5", "+0.160"]
     assert f"{p:.3f}" in row
-    assert "e3: p and interval by Holm for the 2 measures that differ" in lines
+    assert "e3: p and interval by Holm for the 2 tested measures that differ" in lines
     assert "  recall@5: all differences are equal, so no t-test" in lines
     (fell,) = [line for line in lines if line.startswith("  recall@5  ")]
     assert fell.split()[-2:] == ["-", "0.125"], "sign flips need no spread: 2 of 32, times 2 measures"

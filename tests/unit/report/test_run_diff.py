@@ -37,6 +37,7 @@ def run(day: int, suites: dict[str, SavedSuite], **changes: Any) -> SavedRun:
         "commit": "0123456789abcdef",
         "fingerprint": {"data": DATA, "models": {"rerank_model": "none"}, "settings": {"top_k": 5}},
         "suites": suites,
+        "gated": {name: each.measures() for name, each in suites.items()},
     }
     return SavedRun(**(plain | changes))
 
@@ -51,7 +52,9 @@ def diff_of(before: SavedRun, now: SavedRun) -> RunDiff:
 
 
 def said(before: SavedRun, now: SavedRun) -> list[str]:
-    return [sentence.text for sentence in sentences(diff_of(before, now))]
+    """Return the sentences without those that name questions."""
+    texts = [sentence.text for sentence in sentences(diff_of(before, now))]
+    return [text for text in texts if not re.search(r": \d+ better, \d+ worse: ", text)]
 
 
 def first(before: SavedRun, now: SavedRun) -> str:
@@ -67,6 +70,43 @@ def test_worse_with_its_figures_first() -> None:
     assert (
         said(before, now)[3]
         == "A change is sure only if no large difference is rarer than 1 case in 5: 20 cases could miss it."
+    )
+
+
+def test_the_second_sentence_names_the_questions_that_moved() -> None:
+    before, now = (
+        e3(1, recall_at_5=HALF, correct=[1.0] + [0.0] * 19),
+        e3(2, recall_at_5=ALL, correct=[0.0] + [1.0] * 19),
+    )
+    text = sentences(diff_of(before, now))[1].text
+    assert text == "correct of e3: 19 better, 1 worse: q000 (worse), q001, q002, q003, 16 more."
+    by_hits = sentences(diff_of(e3(1, recall_at_5=[1.0] * 3), e3(2, recall_at_5=[1.0, 0.0, 1.0])))[1].text
+    assert by_hits == "recall@5 of e3: 0 better, 1 worse: q001 (worse)."
+
+
+def test_what_no_gate_is_on_is_seen_and_not_tested() -> None:
+    """A ranking has many measures. Tested together, a p of .333 becomes .750, and none of them was asked for."""
+    mild = [0.0, 0.0, 0.0, *HALF[3:]]
+    values = {"recall@5": HALF, "mrr@10": HALF, "r_precision": HALF, "token_f1": HALF, "correct": HALF}
+    before, now = run(1, {"e3": suite(values)}), run(2, {"e3": suite(dict.fromkeys(values, mild))})
+    gated = diff_of(before, now.model_copy(update={"gated": {"e3": ["mrr@10"]}}))
+    assert [change.measure for change in gated.unsure] == ["mrr@10"]
+    assert {change.measure for change in gated.seen} == set(values) - {"mrr@10"}
+    assert gated.tests(gated.unsure[0]) == 1
+    none = diff_of(before, now.model_copy(update={"gated": {}}))
+    assert {change.measure for change in none.unsure} == {"recall@5", "correct"}
+    assert any(text.startswith("Seen, not tested: ") for text in (each.text for each in sentences(none)))
+    lines = comparison_lines(none.found)
+    assert "not tested" in next(line for line in lines if line.startswith("  r_precision"))
+    named = compare(now, before, ["r_precision"])
+    assert [change.is_tested for change in named.changes] == [True]
+
+
+def test_nothing_that_is_tested_changed() -> None:
+    before = run(1, {"e3": suite({"recall@5": HALF, "mrr@10": ALL})})
+    now = run(2, {"e3": suite({"recall@5": HALF, "mrr@10": HALF})}, gated={"e3": ["recall@5"]})
+    assert said(before, now)[0] == (
+        "Nothing changed in what is tested: 1 measure has the same value in both runs, in each of 20 cases."
     )
 
 

@@ -36,6 +36,8 @@ CHANGE = re.compile(
     r"p (?P<p><?[\d.]+)\) over the same (?P<n>\d+) cases"
 )
 SPENT = ("total_ms", "tokens")
+TESTED = ("recall@5", "correct")
+"""What is tested where no gate is set."""
 COMPOSITES = ("g_mean", "hri", "hri_gold")
 
 
@@ -58,7 +60,7 @@ class Recount:
 
     @cached_property
     def p(self) -> dict[tuple[str, str], Ends]:
-        """The ends of the p of each measure that differs, adjusted over those of its suite."""
+        """The ends of the p of each tested measure that differs, adjusted over those of its suite."""
         found: dict[tuple[str, str], Ends] = {}
         for keys, *raw in self._families():
             lows, highs = map(chance.holm, raw)
@@ -73,9 +75,10 @@ class Recount:
         }
 
     def _families(self) -> Iterator[tuple[list[tuple[str, str]], list[float], list[float]]]:
-        """Yield the measures of each suite that differ, with the lower and the upper ends of p."""
+        """Yield the tested measures of each suite that differ, with the lower and the upper ends of p."""
         for suite in {key[0] for key in self.pairs}:
-            keys = [key for key in self.pairs if key[0] == suite and key not in self.same]
+            differing = [key for key in self.pairs if key[0] == suite and key not in self.same]
+            keys = [key for key in differing if key[1] in TESTED]
             raw = [chance.permutation(self.pairs[key].differences) for key in keys]
             yield keys, [ends[0] for ends in raw], [ends[1] for ends in raw]
 

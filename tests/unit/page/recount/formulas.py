@@ -76,9 +76,22 @@ def _of_answer(suite: Suite, case: str, measure: str) -> Value:
         return _score(suite, case, measure)
     if measure in _PARTS:
         return _composite(measure, [_score(suite, case, part) for part in _PARTS[measure]])
+    if measure == "correct":
+        return _correct(suite, case)
     if measure in _OF_ANSWERS:
         return _OF_ANSWERS[measure](about, row)
     return _of_ranking(measure, _ranking(row), {page: n for page, n in about["qrels"].items() if n > 0})
+
+
+def _correct(suite: Suite, case: str) -> Value:
+    """Return whether an answer is right: by declining, else by a truth that stands in it, else by a judge."""
+    about, row = suite.cases[case], suite.rows[case]
+    if row["abstained"] or not about["answerable"]:
+        return float(row["abstained"] != about["answerable"])
+    if about["ground_truth"].strip():
+        return float(about["ground_truth"].lower() in row["llm_answer"].lower())
+    judged = (_score(suite, case, each) for each in ("factuality", "answer_correctness"))
+    return next((float(value >= 0.5) for value in judged if value is not None), None)
 
 
 def applies(case: Row, measure: str) -> bool:
