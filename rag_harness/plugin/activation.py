@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.plugin.stash_keys import OWED, RECORDER, SESSION, TRIALS
+from rag_harness.plugin.stash_keys import CAUSES_DUE, OWED, RECORDER, SESSION, TRIALS
 
 if TYPE_CHECKING:
     import pytest
@@ -115,7 +115,8 @@ def stop_calls(config: pytest.Config) -> None:
     """Make no more calls. A worker also tells the controller which recordings it has used."""
     if SESSION not in config.stash:
         return
-    config.stash[TRIALS].equipment.stop()
+    if not config.stash.get(CAUSES_DUE, False):  # else when they are worked out
+        config.stash[TRIALS].equipment.stop()
     session = config.stash[SESSION]
     if hasattr(config, "workeroutput") and session.access.records:
         from rag_harness.plugin.recording_report import used_recordings

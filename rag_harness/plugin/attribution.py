@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.plugin.afterwards import tried
 from rag_harness.plugin.derived import bench_of, derived_runs, print_section
+from rag_harness.plugin.stash_keys import CAUSES_DUE
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Attribution:
     def __init__(self, session: RagSession, recorder: Recorder, findings: RunFindings, trials: TrialRunner) -> None:
         self._session, self._recorder, self._findings, self._trials = session, recorder, findings, trials
         self._causes: list[CauseLine] | None = None
+        self.is_due = False
+        """Whether causes are worked out when the verdict is printed."""
         self._problem = ""
         self._answers: dict[str, int] = {}
 
@@ -41,12 +44,21 @@ class Attribution:
         """The causes that were found, the worst of each experiment first; none where nothing was explained."""
         return self._causes or ()
 
-    def explain(self) -> None:
-        """Explain after all tests, when the tables are there. Not if the run was stopped."""
+    @property
+    def is_explained(self) -> bool:
+        """Whether causes were looked for, with or without success."""
+        return self._causes is not None or bool(self._problem)
+
+    def plan(self) -> None:
+        """Note after all tests that causes are wanted. Not if the run was stopped."""
         # The golden suite generates nothing: its misses explain themselves.
-        if self._recorder.trials and self._session.settings.attribute and self._findings.is_readable:
-            self._causes, why = tried(self._explained)
-            self._problem = f"cannot be told: {why}" if why else ""
+        is_wanted = self._recorder.trials and self._session.settings.attribute and self._findings.is_readable
+        self.is_due = self._session.config.stash[CAUSES_DUE] = bool(is_wanted)
+
+    def explain(self) -> None:
+        """Explain, when the verdict is printed."""
+        self._causes, why = tried(self._explained)
+        self._problem = f"cannot be told: {why}" if why else ""
 
     def _explained(self) -> list[CauseLine]:
         session, suites = self._session, self._findings.manifest.suites

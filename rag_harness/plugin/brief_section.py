@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.worker_cost import WorkerCost
+    from rag_harness.report.brief import Brief
     from rag_harness.report.brief.writer import Line
 
 _USUAL = 80
@@ -65,23 +66,39 @@ class BriefSection:
             write_lines(terminal, [text], **({colour: True} if colour else {}))
         self._gates.print_unselected(terminal)
 
-    def _lines(self, quiet: bool) -> Sequence[Line]:
+    def print_causes(self, terminal: pytest.TerminalReporter) -> None:
+        """Print why answers are wrong and what helps, when causes are known; with -q nothing more."""
+        from rag_harness.report.brief.terminal_lines import cause_lines
+
+        if terminal.config.get_verbosity() < 0 and not self._session.settings.sections:
+            return
+        output, has_report = str(self._session.settings.output), bool(self._session.settings.report)
+        write_section(terminal, "rag causes in brief")
+        for text, colour in cause_lines(self._brief(), output, columns(unknown=_USUAL), has_report=has_report):
+            write_lines(terminal, [text], **({colour: True} if colour else {}))
+
+    def _brief(self) -> Brief:
         from rag_harness.report.brief import brief_of
         from rag_harness.report.brief.gates_state import with_worst_why
-        from rag_harness.report.brief.terminal_lines import brief_lines, quiet_lines
-        from rag_harness.report.brief.writer import Line
         from rag_harness.report.summary_file import verdict_json
 
         verdicts = [verdict_json(each) for each in self._gates.verdicts]
         found, causes = self._findings, self._attribution.causes
         brief = brief_of(found.tables, found.manifest, verdicts, causes, self._gates.unchecked)
-        brief = replace(brief, gates=with_worst_why(brief.gates, self._first_broken))
+        are_due = self._attribution.is_due and not self._attribution.is_explained
+        return replace(brief, gates=with_worst_why(brief.gates, self._first_broken), causes_are_due=are_due)
+
+    def _lines(self, quiet: bool) -> Sequence[Line]:
+        from rag_harness.report.brief.terminal_lines import brief_lines, quiet_lines
+        from rag_harness.report.brief.writer import Line
+
+        brief = self._brief()
         output = str(self._session.settings.output)
         width = columns(unknown=_USUAL)
         if quiet:
             origins = [Line(text, "") for text in self._gates.origins]
             return quiet_lines(brief, output, width, origins=origins, notes=[*self._verdict_notes()])
-        is_open = bool(self._gates.configured) and not verdicts
+        is_open = bool(self._gates.configured) and not self._gates.verdicts
         has_report = bool(self._session.settings.report)
         return brief_lines(brief, output, width, has_report=has_report, is_open=is_open, notes=[*self._notes()])
 

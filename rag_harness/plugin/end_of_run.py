@@ -1,7 +1,8 @@
 """The end of a run, from top to bottom: the steps after the last test, then the sections of the terminal summary.
 
 To add something, write a function, and a line in ``STEPS`` or in ``SECTIONS``. A section of another package
-comes by the entry point ``rag_harness.sections``.
+comes by the entry point ``rag_harness.sections``. Causes are planned as a step, and worked out (``after_verdict``) when
+all of it is printed and the exit status is decided: they take longer than the answers, and no verdict waits for them.
 
 pytest does something in the middle of each list: it ends its row of dots, and it prints its short summary. So two hooks
 go through each list. The inner one comes before pytest, the outer one after it.
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_harness.plugin.after_verdict import AfterVerdict
 from rag_harness.plugin.attribution import Attribution
 from rag_harness.plugin.brief_section import BriefSection
 from rag_harness.plugin.earlier_turns import EarlierTurns
@@ -118,6 +120,11 @@ class RunEnd:
         """Writes the report."""
         return ReportFile(self.session, self.findings)
 
+    def write_report(self) -> None:
+        """Write the report now, or let it wait for the causes that it shows."""
+        if not self.attribution.is_due:
+            self.report.write()
+
     @cached_property
     def tuning(self) -> Tuning:
         """Lets configurations race."""
@@ -176,9 +183,9 @@ STEPS: tuple[Step, ...] = (
     Step("metamorphic", "checks relations; gates may be about them", lambda run: run.metamorphic.check()),
     Step("gates", "leaves run.json, judges gates, leaves summary.json", lambda run: run.gates.judge(), True),
     ROW_OF_DOTS,
-    Step("causes", "runs failed trials again, to say why they failed", lambda run: run.attribution.explain()),
+    Step("causes", "plans to say why trials failed, when the verdict is printed", lambda run: run.attribution.plan()),
     Step("tune", "lets configurations race, which the report shows", lambda run: run.tuning.race()),
-    Step("report", "writes a report of all that the steps above have left", lambda run: run.report.write(), True),
+    Step("report", "writes a report, unless causes are still to come", lambda run: run.write_report(), True),
     Step("otlp", "sends trials and scores to a backend of OpenTelemetry", lambda run: run.otlp.send(), True),
 )
 """The steps after the last test, in their order."""
@@ -252,10 +259,18 @@ class OuterEnd:
         with self._progress.shown() if is_shown else nullcontext():
             return (yield from _then(STEPS[STEPS.index(ROW_OF_DOTS) + 1 :], self._run))
 
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """A race is work enough: a run that only tunes has not failed to find tests."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
+        """Say why trials failed, when everything else is printed and the exit status is decided.
+
+        A race is work enough: a run that only tunes has not failed to find tests.
+        """
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._run.tuning.has_raced:
             session.exitstatus = pytest.ExitCode.OK
+        result = yield
+        if self._run.attribution.is_due and session.exitstatus != pytest.ExitCode.INTERRUPTED:
+            AfterVerdict(self._run, session).work()
+        return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:

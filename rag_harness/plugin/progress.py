@@ -153,24 +153,33 @@ class Progress:
 
     def _text(self, columns: int) -> str:
         """Return the line, at most ``columns`` - 1 wide, with the escape sequences of its colours."""
-        from rich.console import Console
-        from rich.progress_bar import ProgressBar
-
-        tally, bar = self._tally, next(bar for least, bar in _BARS if columns >= least)
+        tally, bar = self._tally, _bar_width(columns)
         room = columns - 1 - len("rag ") - (bar + 1 if bar else 0)
         work, now = inert(self._work.text()), monotonic()
         parts = tally.parts(now, self._in_flight())
         said = _fitting([*parts[:1], *([work] if work else []), *parts[1:]], room)
-        style = "red" if tally.errors else "none"
-        console = Console(
-            width=columns - 1, force_terminal=True, no_color=not self._writer.hasmarkup, highlight=False, emoji=False
-        )
-        line = (
-            _with_bar(ProgressBar(max(tally.total, tally.done), tally.done, width=bar), said) if bar else f"rag {said}"
-        )
-        with console.capture() as drawn:
-            console.print(line, style=style, end="", no_wrap=True, overflow="ellipsis", markup=False)
-        return drawn.get().rstrip("\n")
+        done = (tally.done, max(tally.total, tally.done))
+        return bar_line(columns, done, said, is_red=bool(tally.errors), has_colours=self._writer.hasmarkup)
+
+
+def bar_line(columns: int, done: tuple[int, int], said: str, *, is_red: bool = False, has_colours: bool = True) -> str:
+    """Return a line with a bar, at most ``columns`` - 1 wide, with the escape sequences of its colours.
+
+    ``done`` is how much of the work is done, and how much there is.
+    """
+    from rich.console import Console
+    from rich.progress_bar import ProgressBar
+
+    bar = _bar_width(columns)
+    console = Console(width=columns - 1, force_terminal=True, no_color=not has_colours, highlight=False, emoji=False)
+    line = _with_bar(ProgressBar(done[1], done[0], width=bar), said) if bar else f"rag {said}"
+    with console.capture() as drawn:
+        console.print(line, style="red" if is_red else "none", end="", no_wrap=True, overflow="ellipsis", markup=False)
+    return drawn.get().rstrip("\n")
+
+
+def _bar_width(columns: int) -> int:
+    return next(bar for least, bar in _BARS if columns >= least)
 
 
 def _with_bar(bar: ProgressBar, said: str) -> Table:

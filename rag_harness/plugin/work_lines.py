@@ -17,9 +17,11 @@ class WorkLines:
     Args:
         writer: pytest's terminal writer.
         text: gives the text of the line; empty prints nothing.
+        longest: the most seconds between two lines, where the work goes on; None for the usual.
     """
 
-    def __init__(self, writer: Any, text: Callable[[], str]) -> None:
+    def __init__(self, writer: Any, text: Callable[[], str], longest: float | None = None) -> None:
+        self._longest = longest
         self._writer = writer
         self._lines: LinesOfWork | None = None
         self._text = text
@@ -30,6 +32,8 @@ class WorkLines:
             # A descriptor of its own: while a test runs, the file's descriptor leads to pytest's capture.
             self._file = os.dup(self._writer._file.fileno())
             self._lines = LinesOfWork(self._text, self._write)
+            if self._longest is not None:
+                self._lines.longest = self._longest
             self._lines.__enter__()
 
     def __exit__(self, *error: object) -> None:

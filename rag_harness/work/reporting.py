@@ -77,6 +77,12 @@ class WorkHeard:
         if self._heard is not None:
             self._begun[key] = self._heard
 
+    @property
+    def share(self) -> tuple[int, int]:
+        """How much of the work is done, and how much there is; none of one where no work is running."""
+        heard = self._heard
+        return (0, 1) if heard is None else (heard.done, heard.total)
+
     def text(self) -> str:
         """Return the current work, its speed and the time left; empty where no work is running."""
         heard = self._heard

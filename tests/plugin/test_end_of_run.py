@@ -50,9 +50,18 @@ def test_finds(rag_retrieval):
     assert rag_retrieval.found
 """
 IN_ORDER = [
-    *("*= rag metamorphic =*", "*= rag =*", "*= rag causes =*", "*= short test summary info =*"),
-    *("*= rag golden =*", "*= rag gates =*", "report: *", "otlp: *"),
+    *("*= rag metamorphic =*", "*= rag =*", "*= short test summary info =*"),
+    *("*= rag golden =*", "*= rag gates =*", "otlp: *", "*1 failed, *", "*= rag causes =*", "report: *"),
 ]
+"""Causes, and the report that shows them, come below pytest's last line."""
+STOPPED = """
+from rag_harness.derived.attribution import explain
+
+def stopped(self, known=None):
+    raise KeyboardInterrupt
+
+explain.Explainer.every = stopped
+"""
 
 
 def test_the_order_is_this_one() -> None:
@@ -104,6 +113,24 @@ def test_a_step_and_a_section_are_added_by_a_line_each(suite: Suite, workers: st
     said.assert_outcomes(passed=4)
     said.stdout.fnmatch_lines(["*= rag gates =*", "*= counted =*", "4 trials came"])
     assert '"counted": 4' in (suite.path / "output" / "summary.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("gate", ["e3: recall@5 >= 0.1", "e3: token_f1 >= 0.99"])
+def test_a_verdict_does_not_wait_for_causes_and_survives_their_end(suite: Suite, gate: str) -> None:
+    suite.pytester.makeconftest(STOPPED)
+    said = suite.run("--rag-attribute", f"--rag-gate={gate}", "--rag-report=report.md")
+    plain = suite.run(f"--rag-gate={gate}")
+    assert said.ret == plain.ret
+    said.stdout.fnmatch_lines(
+        [
+            "*= rag in brief =*",
+            "gates *",
+            "why *; causes follow.",
+            "*4 passed*",
+            "rag: stopped: no causes were worked out*",
+        ]
+    )
+    assert (suite.path / "report.md").is_file()
 
 
 def test_a_run_that_only_collects_has_no_end(suite: Suite) -> None:

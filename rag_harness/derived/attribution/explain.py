@@ -29,6 +29,7 @@ from rag_harness.derived.attribution.interventions import TWICE, altered
 from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
+from rag_harness.derived.cause_work import CauseProgress
 from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.errors import DataError
 from rag_harness.measures.ground_truth import Rightness, rightness
@@ -95,6 +96,7 @@ class Explainer:
         self._why_not = "" if runs is not None else why_not
         self._manifest: RunManifest = read_manifest(output)
         self._tables = tables if tables is not None else tables_of(output, self._manifest)
+        self._progress = CauseProgress(0)
         self.unsure: set[str] = set()
         """The experiments of which something may come out otherwise the next time."""
 
@@ -106,7 +108,9 @@ class Explainer:
         """
         known = known or {}
         names = [name for name in self._tables if name != GOLDEN]
+        self._progress = CauseProgress(sum(len(self._suspects(name)) for name in names if name not in known))
         lines = [line for name in names for line in (known[name] if name in known else self._of(name, None))]
+        self._progress.end()
         return leave_causes(self._output, self._manifest, self._tables, lines)
 
     @property
@@ -158,8 +162,7 @@ class Explainer:
 
     def _of(self, name: str, only: str | None) -> list[CauseLine]:
         table = self._tables[name]
-        failed = failed_gates(self._output, name, int(self._manifest.settings.get("k") or 10))
-        every = suspects(table, self._worst if only is None else len(table.ids), failed)
+        every = self._suspects(name, None if only is None else len(table.ids))
         chosen = every if only is None else {only: every[only]}
         subject = self._bench.subject(name, self._manifest.suites[name].fingerprints) if chosen else KnownExperiment()
 
@@ -185,9 +188,16 @@ class Explainer:
         meant = (each for each in looked_at if each.row.query_id in chosen or each.facts.gold.contradicted)
         if chosen and (subject.experiment is None or subject.shelf is None):
             self.unsure.add(name)
-        found = [line for batch in _batches(filter(_did_fail, meant)) for line in self._diagnosed(batch)]
+        found: list[CauseLine] = []
+        for batch in _batches(filter(_did_fail, self._progress.counted(meant))):
+            found += self._diagnosed(batch)
+            self._progress.tell()
         order = {query_id: n for n, query_id in enumerate(chosen)}
         return sorted(found, key=lambda line: order.get(line.query_id, len(order)))
+
+    def _suspects(self, name: str, worst: int | None = None) -> dict[str, Suspect]:
+        failed = failed_gates(self._output, name, int(self._manifest.settings.get("k") or 10))
+        return suspects(self._tables[name], self._worst if worst is None else worst, failed)
 
     def _diagnosed(self, batch: Sequence[_Failed]) -> Iterator[CauseLine]:
         if self._runs is not None:

@@ -36,6 +36,7 @@ class Brief:
         was_explained: whether the run was asked why answers are wrong.
         failures: what fails the run beside its gates.
         golden: what the golden suite found; None where it did not run.
+        causes_are_due: whether causes are worked out when this is printed.
     """
 
     answered: Answered
@@ -46,6 +47,7 @@ class Brief:
     was_explained: bool
     failures: Failures
     golden: LookedUp | None = None
+    causes_are_due: bool = False
 
     @property
     def subject(self) -> str:

@@ -13,7 +13,7 @@ from rag_harness.gates.units import bounds, value_said
 from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
 from rag_harness.report.brief.looked_up import LookedUp
-from rag_harness.report.brief.shortfalls import Shortfall
+from rag_harness.report.brief.shortfalls import Shortfall, wrong_answers
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.summary import is_no_llm
 from rag_harness.report.wording import listed, short
@@ -247,6 +247,10 @@ def _why(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("why", shortfall_said(found), "bad" if not found.is_sample else "unsure")
     elif not brief.is_measured:
         yield Sentence("why", _NOT_MEASURED, "unsure")
+    elif brief.causes_are_due:
+        wrong = sum(len(wrong_answers(table)) for table in brief.tables.values())
+        are = f"{wrong:,} {'answer is' if wrong == 1 else 'answers are'} wrong" if wrong else "No answer is wrong"
+        yield Sentence("why", f"{are}; causes follow.", "bad" if wrong else "")
     elif not brief.answers_are_measured:
         yield Sentence("why", _PAGES_ALONE, "unsure")
     elif not brief.was_explained:

@@ -63,7 +63,14 @@ def brief_lines(
         for found in brief.tables.values():
             lines += [*quality_lines(found, writer), *kind_lines(found, writer)]
     lines += turn_lines(brief, writer)
-    return [*lines, *_why(brief, writer), *_next(brief, output, has_report, writer)]
+    following = [] if brief.causes_are_due else _next(brief, output, has_report, writer)
+    return [*lines, *_why(brief, writer), *following]
+
+
+def cause_lines(brief: Brief, output: str, width: int = 80, *, has_report: bool = False) -> list[Line]:
+    """Return why answers are wrong, and what to do next: what is known when causes are worked out."""
+    writer = LineWriter(min(width, _WIDEST))
+    return [*_why(brief, writer), *_next(brief, output, has_report, writer)]
 
 
 def quiet_lines(
