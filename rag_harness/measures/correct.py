@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rag_harness.results.row import ExperimentResult
 
 CORRECT = "correct"
-DECLINED = "declined"
+BY_DECLINING = "declined"
 JUDGED = (EXPECTATIONS, "factuality", "answer_correctness")
 """Judged measures that decide where a row alone does not tell, the first that has a value."""
 UNCHECKED = "not checked"
@@ -59,7 +59,7 @@ def correctness(case: Case, row: ExperimentResult) -> Correctness:
     found = rightness(case, row.llm_answer, declined)
     if found.value is None:
         return Correctness(True, EXPECTATIONS) if case.expect else Correctness()
-    return Correctness(found.right, DECLINED if declined or not case.answerable else RULE)
+    return Correctness(found.right, BY_DECLINING if declined or not case.answerable else RULE)
 
 
 def _by_expectations(case: Case, row: ExperimentResult) -> Correctness | None:
@@ -96,7 +96,7 @@ def _recorded(case: Case, row: ExperimentResult) -> Correctness | None:
     Millions of rows are read, and to compare a text takes milliseconds. A row does not tell what was expected of it.
     """
     is_same = (row.ground_truth, row.answerable) == (case.ground_truth, case.answerable)
-    if case.expect or not is_same or row.correct_by not in (DECLINED, RULE):
+    if case.expect or not is_same or row.correct_by not in (BY_DECLINING, RULE):
         return None
     return Correctness(row.correct, row.correct_by)
 

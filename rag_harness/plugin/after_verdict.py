@@ -17,7 +17,11 @@ from rag_harness.plugin.screen import write_lines
 from rag_harness.work.reporting import WorkHeard, listening
 
 if TYPE_CHECKING:
-    from rag_harness.plugin.end_of_run import RunEnd
+    from collections.abc import Callable
+
+    from rag_harness.plugin.attribution import Attribution
+    from rag_harness.plugin.brief_section import BriefSection
+    from rag_harness.plugin.report_file import ReportFile
 
 LONGEST_PAUSE = 10.0
 """Seconds between two lines where there is no terminal."""
@@ -27,41 +31,50 @@ class AfterVerdict:
     """Works out causes, prints them, and writes the report.
 
     Args:
-        run: the objects of the end of the run.
         session: gets the exit status of a run that cannot write its report.
+        attribution: works out causes.
+        brief: prints them in brief.
+        report: writes the report.
+        is_shown: whether a section is printed.
     """
 
-    def __init__(self, run: RunEnd, session: pytest.Session) -> None:
-        self._run, self._session = run, session
+    def __init__(
+        self,
+        session: pytest.Session,
+        attribution: Attribution,
+        brief: BriefSection,
+        report: ReportFile,
+        is_shown: Callable[[str], bool],
+    ) -> None:
+        self._session, self._attribution, self._brief, self._report = session, attribution, brief, report
+        self._is_shown = is_shown
         self._terminal: pytest.TerminalReporter | None = session.config.pluginmanager.get_plugin("terminalreporter")
 
     def work(self) -> None:
-        """Do it all. No more calls are made afterwards."""
+        """Do it all."""
         try:
             with causes_shown(self._session.config):
-                self._run.attribution.explain()
+                self._attribution.explain()
         except KeyboardInterrupt:
             self._say("rag: stopped: no causes were worked out. The verdicts above hold; rag-harness explain says why.")
-        finally:
-            self._run.trials.equipment.stop()
         self._print()
         self._write_report()
 
     def _print(self) -> None:
-        if self._terminal is None or not self._run.attribution.is_explained:
+        if self._terminal is None or not self._attribution.is_explained:
             return
-        if self._run.shown.is_shown("causes"):
-            self._run.attribution.print(self._terminal)
-        if self._run.shown.is_shown("brief"):
-            self._run.brief.print_causes(self._terminal)
+        if self._is_shown("causes"):
+            self._attribution.print(self._terminal)
+        if self._is_shown("brief"):
+            self._brief.print_causes(self._terminal)
 
     def _write_report(self) -> None:
-        if why := self._run.report.write_late():
+        if why := self._report.write_late():
             self._say(f"rag: the report could not be written: {why}", red=True)
             if self._session.exitstatus == pytest.ExitCode.OK:
                 self._session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif self._terminal is not None and self._run.shown.is_shown("report"):
-            self._run.report.print(self._terminal)
+        elif self._terminal is not None and self._is_shown("report"):
+            self._report.print(self._terminal)
 
     def _say(self, text: str, **markup: bool) -> None:
         if self._terminal is not None:

@@ -269,7 +269,11 @@ class OuterEnd:
             session.exitstatus = pytest.ExitCode.OK
         result = yield
         if self._run.attribution.is_due and session.exitstatus != pytest.ExitCode.INTERRUPTED:
-            AfterVerdict(self._run, session).work()
+            run = self._run
+            try:
+                AfterVerdict(session, run.attribution, run.brief, run.report, run.shown.is_shown).work()
+            finally:
+                run.trials.equipment.stop()  # no more calls are made
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -15,7 +15,7 @@ from rag_harness.stats.selective import Promise, RiskCoverage, promise, risk_cov
 from rag_harness.types import GOLDEN
 
 CONFIDENCE_MEASURE = "confidence"
-RIGHT_BY = ("correct", "answer_correctness", "factuality", "faithfulness", "token_f1")
+RIGHT_BY = ("answer_correctness", "factuality", "faithfulness", "token_f1")
 """Measures that decide whether an answer is right, the best first. Compared experiments use one that all have."""
 RIGHT_FROM = 0.5
 RISK = 0.05

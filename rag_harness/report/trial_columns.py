@@ -35,7 +35,7 @@ _QUESTION: Mapping[str, Kind] = {
 }  # fmt: skip
 _ANSWER: Mapping[str, Kind] = {
     "answerable": "flag", "status": "text", "error": "text", "answer": "text", "abstained": "flag",
-    "ground_truth": "text", "retrieved": "names", "citations": "counts", "correct_by": "name", "category": "text",
+    "ground_truth": "text", "retrieved": "names", "citations": "counts", "correct_by": "text", "category": "text",
     "cause": "text", "cause_detail": "text",
 }  # fmt: skip
 _TOOK: Mapping[str, Kind] = {

@@ -29,16 +29,17 @@ LEAST_VALUES, LEAST_NAMES, LEAST_WORDS = 2 / 3, 0.6, 0.5
 LEAST_WORDS_BESIDE = 0.25
 """Least share of the words where all values, codes and names are there, too."""
 _NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)(?<![\w.])[^\W\d_a-z][^\W\d_]+(?:-[^\W\d_]+)*")
-_CODE = re.compile(
-    r"(?<!\S)--?[^\W\d_][\w-]*|[^\s\"'`(),;]*(?:\d[^\W\d_]|[^\W\d_]-?\d|[_/=\\]|\w\.\w)[^\s\"'`(),;]*[\w]"
-)
+_CHUNK = re.compile(r"[^\s\"'`(),;]+")
+_CODED = re.compile(r"\d[^\W\d_]|[^\W\d_]-?\d|[_/=\\]|\w\.\w|^--?[^\W\d_]")
 _ENDS = re.compile(r"[.!?;:]\s")
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
-_ITEMS = re.compile(r"\s*(?:[,;、\n]|\b(?:and|und|et|y|e|en|as well as)\b|&)\s*(?:(?:and|und|et|y|e|en)\b\s*)?")
+_ITEMS = re.compile(r"[,;、\n&]|\b(?:and|und|et|y|e|en|as well as)\b")
 _LONGEST_ITEM = 4
 _UNITS = "|".join(re.escape(unit) for unit in sorted(unit_words(), key=len, reverse=True))
 _NUMBER_AND_UNIT = re.compile(
-    rf"\d[\d.,]*[\s-]?(?:{_UNITS})(?!\w)|\b(?:may|march) \d|\d(?:st|nd|rd|th)? (?:of )?(?:may|march)\b", re.I
+    rf"(?<![\d.,])\d[\d.,]{{0,20}}[\s-]?(?:{_UNITS})(?!\w)"
+    r"|\b(?:may|march) \d|\d(?:st|nd|rd|th)? (?:of )?(?:may|march)\b",
+    re.I,
 )
 _SECOND_QUESTION = re.compile(
     r"\b(?:and|und|et|y)\s+(?:\w+\s)?(?:who|whom|what|when|how|which|where|why|wh?en|wie|qui|combien)\b"
@@ -149,14 +150,14 @@ class _Compared:
 
     @cached_property
     def _codes(self) -> float | None:
-        wanted = [code for code in _CODE.findall(self._truth) if _is_code(code)]
+        wanted = _codes_in(self._truth)
         pieces = _pieces(self._answer)
         return sum(_pieces(code) <= pieces for code in wanted) / len(wanted) if wanted else None
 
     @property
     def _is_code(self) -> bool:
         """Whether the truth is a code and nothing else."""
-        return self._codes is not None and not _CODE.sub("", self._truth).strip(" \"'`.,;")
+        return self._codes is not None and len(_CHUNK.findall(self._truth)) == len(_codes_in(self._truth))
 
     @cached_property
     def _words(self) -> float:
@@ -183,7 +184,7 @@ class _Compared:
     @property
     def _has_items(self) -> bool:
         """Whether each item of a truth that is a list is in the answer."""
-        items = [item for item in _ITEMS.split(self._truth.strip(" .")) if item]
+        items = _items(self._truth)
         if len(items) < 2 or max(len(item.split()) for item in items) > _LONGEST_ITEM:
             return True
         asked = self._terms(self._question)
@@ -194,7 +195,7 @@ class _Compared:
 
     def _has_more(self, known: frozenset[str]) -> bool:
         """Whether an answer of one sentence is a list with an item that neither truth nor question has."""
-        items = [item for item in _ITEMS.split(self._answer.strip(" .")) if item.strip()]
+        items = _items(self._answer)
         if len(items) < 2 or _ENDS.search(self._answer.strip(" .")):
             return False
         short = [words for item in items if len(item.split()) <= 2 and (words := self._terms(item))]
@@ -214,6 +215,15 @@ class _Compared:
         # A denial is told from the yes or no of both, where the question asks for that.
         denials = asks_yes_or_no(self._question)
         return any(not denials or each.kind != "negation" for each in against(self._answer, [self._truth]))
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in _ITEMS.split(text.strip(" .")) if item.strip()]
+
+
+def _codes_in(text: str) -> list[str]:
+    chunks = (chunk.rstrip(".:!?") for chunk in _CHUNK.findall(text))
+    return [chunk for chunk in chunks if _CODED.search(chunk) and _is_code(chunk)]
 
 
 def _is_code(text: str) -> bool:

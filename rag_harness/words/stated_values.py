@@ -20,7 +20,7 @@ from rag_harness.words.languages import ENGLISH
 Reading = tuple[str, float]
 """A dimension and a value in its smallest unit; a number without a unit is of the dimension ``number``."""
 _NUMBER = "number"
-_DIGITS = r"(?:\d{1,3}(?:[\u00a0\u202f ]\d{3})+(?![\u00a0\u202f ]?\d)|\d+)(?:[.,:'’]\d+)*"
+_DIGITS = r"(?:\d{1,3}(?:[\u00a0\u202f ]\d{3}){1,6}(?![\u00a0\u202f ]?\d)|\d+)(?:[.,:'’]\d+)*"
 _TOKEN = re.compile(
     rf"(?P<date>\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?!\d)|\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}(?!\d))"
     rf"|(?P<number>{_DIGITS})|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)?|[%°€$£])|(?P<dash>[-–—~])"

@@ -51,7 +51,7 @@ def test_finds(rag_retrieval):
 """
 IN_ORDER = [
     *("*= rag metamorphic =*", "*= rag =*", "*= short test summary info =*"),
-    *("*= rag golden =*", "*= rag gates =*", "otlp: *", "*1 failed, *", "*= rag causes =*", "report: *"),
+    *("*= rag golden =*", "*= rag gates =*", "otlp: *", "*4 failed, *", "*= rag causes =*", "report: *"),
 ]
 """Causes, and the report that shows them, come below pytest's last line."""
 STOPPED = """

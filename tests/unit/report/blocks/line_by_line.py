@@ -61,6 +61,7 @@ class LineByLine:
         panel: str = "",
     ) -> None:
         assert not panel, "one judge's scores are read here"
+        self.correct_by: dict[str, str] = {}
         self._columns, self._authors = columns, {Author(*author) for author in authors}
         self._position_of = {case_id: position for position, case_id in enumerate(ids)}
         self._judged = {n: column for n, column in columns.items() if isinstance(column.measure, JudgedMeasure)}
