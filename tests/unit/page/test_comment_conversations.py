@@ -34,7 +34,7 @@ def test_what_it_says_of_conversations(tmp_path: Path, snapshot: SnapshotAsserti
 def test_each_experiment_names_what_got_worse_with_a_link_to_the_first_turn(tmp_path: Path) -> None:
     talks = Talks(("c1", "c1-own"), worse=[f"{LAMP}#3", f"{LAMP}#4"])
     lines = worse(comment_of(read(*two_runs(tmp_path, talks, Talks(("c1", "c1-own")))), _REPORT))
-    assert lines[1] == f"- ❔ 1 of 2 conversations of c1-own got worse in expectations: lamp from turn 3. See {_LINK}"
+    assert lines[1] == f"- ❔ 1 of 2 conversations of c1-own got worse in correct: lamp from turn 3. See {_LINK}"
     assert len(lines) == 2
 
 

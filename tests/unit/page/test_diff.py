@@ -48,8 +48,9 @@ def test_measures_before_and_now_with_the_test(two: tuple[Path, Path]) -> None:
     assert float(row["p (Holm)"].text) <= 0.05  # 10 signs all alike: 2 / 2**10, times the measures
     assert (row["gained"].text, row["lost"].text) == ("10", "0")
     assert not any(cells[0].text.startswith("token_f1") for cells in table.rows), "it is the same in every case"
-    assert "4 measures are the same in both: error_rate, token_f1, abstention_rate, false_abstention_rate." in prose_in(
-        of(*two)
+    assert (
+        "5 measures are the same in both: error_rate, correct, token_f1, abstention_rate, false_abstention_rate."
+        in prose_in(of(*two))
     )
 
 
@@ -78,7 +79,7 @@ def test_what_did_not_change_is_folded(tmp_path: Path) -> None:
         amend(tmp_path / name, digests={"queries": "same"}, commit=name)
     section = of(tmp_path / "new", tmp_path / "old")
     titles = [block.title for block in section.blocks if isinstance(block, More)]
-    assert titles[1:] == ["e2: no sure change; 12 of 16 measures differ"]
+    assert titles[1:] == ["e2: no sure change; 12 of 17 measures differ"]
     assert prose_in(section)[-1] == "The same in every case of both runs: e3."
 
 
@@ -150,10 +151,11 @@ def test_more_abstentions_are_neither_better_nor_worse(tmp_path: Path) -> None:
     for name in ("new", "old"):
         amend(tmp_path / name, digests={"queries": "same", "documents": "same"})
     table = table_in(of(tmp_path / "new", tmp_path / "old"), "diff-1-e3")
-    assert cell_in(table, "abstention_rate", "p (Holm)").text == "<0.001"
+    assert cell_in(table, "abstention_rate", "p (Holm)").text == "not tested"
+    assert cell_in(table, "correct ↑", "p (Holm)").text == "<0.001"
     assert cell_in(table, "abstention_rate", "difference").tone == ""
     assert {cell_in(table, "abstention_rate", name).text for name in ("gained", "lost")} == {"–"}
-    assert cell_in(table, "false_abstention_rate ↓", "difference").tone == "bad"
+    assert cell_in(table, "correct ↑", "difference").tone == "bad"
     now, before = (ComparedExperiment(run, "e3", run.name) for run in read(tmp_path / "new", tmp_path / "old"))
     queries = moved("any", now, before, "abstention_rate")
     assert {row[2].tone for row in queries[0].rows} == {""}

@@ -25,7 +25,7 @@ def titles(section: Section) -> list[str]:
 
 def test_each_leads_to_its_first_turn_that_got_worse_in_both_runs(tmp_path: Path) -> None:
     section = changed(tmp_path, Talks(worse=[f"{LAMP}#3", f"{LAMP}#4"]), Talks())
-    assert titles(section)[1] == "c1-own: conversations that got worse in expectations"
+    assert titles(section)[1] == "c1-own: conversations that got worse in correct"
     ((name, turn, by),) = table_in(section, "worse-talks-1-c1-own").rows
     assert (name.text, turn.text) == (LAMP, "turn 3")
     assert (turn.trial, turn.beside) == ("now/c1-own-lamp#3", "before/c1-own-lamp#3")

@@ -18,6 +18,8 @@ from tests.unit.page.recount.page_tables import Shown, ShownTable
 from tests.unit.page.recount.plain_tables import NONE, measure_of, span_of
 from tests.unit.page.recount.rows import RunFiles, Suite
 
+TESTED = ("recall@5", "correct")
+"""What is tested between two runs where no gate is set."""
 NEITHER = {"abstention_rate", "confidence"}
 """Measures where higher is better on some queries and worse on others."""
 _SHORT = {
@@ -255,17 +257,23 @@ def changes(files: RunFiles, table: ShownTable) -> Iterator[str]:
     sides = files.suites[suite], files.others[int(number) - 1].suites[suite]
     names = [measure_of(row[0].text) for row in table.rows]
     pairs = {(suite, name): between(*sides, name) for name in names}
-    chances = [chance.permutation(pair.differences) for pair in pairs.values()]
+    tested = [key for key in pairs if key[1] in TESTED]
+    chances = [chance.permutation(pairs[key].differences) for key in tested]
     lows, highs = (chance.holm([ends[side] for ends in chances]) for side in (0, 1))
-    among = chance.among(*([ends[side] for ends in chances] for side in (0, 1)))
+    counts = chance.among(*([ends[side] for ends in chances] for side in (0, 1)))
+    adjusted = dict(zip(tested, zip(lows, highs, counts, strict=True), strict=True))
     for place, (key, pair) in enumerate(pairs.items()):
         n, before, now, difference, interval, p, gained, lost = (cell.text for cell in table.rows[place][1:])
         up, down = sum(by > 1e-12 for by in pair.differences), sum(by < -1e-12 for by in pair.differences)
         yield problem(n, "{}", len(pair.first))
         yield problem(f"{before} {now}", "{} {}", fmean(pair.second), fmean(pair.first))
         yield problem(difference, "{}", fmean(pair.differences))
-        yield interval_problem("[{}, {}]", interval, pair, key[1], among[place])
-        yield _p(p, (lows[place], highs[place]), key)
+        *ends, among = adjusted.get(key, (1.0, 1.0, range(1, 2)))
+        yield interval_problem("[{}, {}]", interval, pair, key[1], among)
+        if key in adjusted:
+            yield _p(p, (ends[0], ends[1]), key)
+        else:
+            yield "" if p == "not tested" else f"{key} is tested: {p}"
         if key[1] in NEITHER:
             yield (
                 ""

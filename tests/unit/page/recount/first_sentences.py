@@ -23,7 +23,7 @@ _BEST = re.compile(
 _SURE = re.compile(r"(\S+) - (\S+) in (\S+): (\S+)(?: \[(\S+), (\S+)\])?, ([\d,]+) questions(?:, p (<?[\d.]+\d))?")
 _TESTS = re.compile(r"corrected for (\d+) tests")
 _SHORT = re.compile(
-    r"(\S+): ([\d,]+) of ([\d,]+) answers are wrong; ([\d,]+) of them \((\S+) %\): ([\w ]+?)(?:, (.+))?\."
+    r"(\S+): ([\d,]+) of ([\d,]+) answers are wrong; ([\d,]+) of them \((\S+) %\): ([\w ]+?)(?:, ([^.]+))?\."
 )
 
 
@@ -73,11 +73,13 @@ def _why(files: RunFiles, text: str) -> Iterator[str]:
         yield f"no figure in {text!r}"
         return
     name, short, answers, of_main, share, main, detail = found.groups()
-    lines = [line for line in files.causes if line["experiment"] == name]
+    wrong = {case for case in files.suites[name].answered if values_of(files.suites[name], "correct").get(case) == 0}
+    of_name = [line for line in files.causes if line["experiment"] == name]
+    lines = [line for line in of_name if line["query_id"] in wrong] or of_name
     counted = Counter((line["cause"], line["detail"]) for line in lines)
     main = (main, detail or "")
-    yield problem(short, "{}", len(lines))
+    yield problem(short, "{}", len(wrong))
     yield problem(answers, "{}", len(files.suites[name].answered))
     yield problem(of_main, "{}", counted[main])
-    yield "" if abs(float(share) - 100 * counted[main] / len(lines)) <= 0.5 else f"{share} % of {counted}"
+    yield "" if abs(float(share) - 100 * counted[main] / len(wrong)) <= 0.5 else f"{share} % of {counted}"
     yield "" if counted[main] == max(counted.values()) else f"{main} is not the most frequent of {counted}"
