@@ -43,13 +43,13 @@ def heads(lines: Sequence[str]) -> list[str]:
 
 def test_without_a_wish_a_run_ends_with_what_to_know_first(usual: Suite) -> None:
     lines = usual.run("--rag-gate=e3: recall@5 >= 0.1", "--rag-attribute").outlines
-    assert heads(lines) == [HEAD]
+    assert heads(lines) == [HEAD, "rag causes in brief"]
     found = section(lines)
     assert len(found) <= 14
     assert max(map(len, found)) <= 80
     assert found[0].startswith("rag      4 of 4 answered")
     assert any(line.startswith("gates    PASS   1 passed, 0 failed") for line in found)
-    assert found[-1] == "         rag-harness report output -o report.html"
+    assert lines[-1] == "         rag-harness report output -o report.html"
 
 
 def test_a_failed_gate_is_first_with_the_trial_that_counts_most(usual: Suite) -> None:

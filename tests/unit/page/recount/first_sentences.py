@@ -80,6 +80,9 @@ def _why(files: RunFiles, text: str) -> Iterator[str]:
     main = (main, detail or "")
     yield problem(short, "{}", len(wrong))
     yield problem(answers, "{}", len(files.suites[name].answered))
+    more = re.search(r"([\d,]+) more below a failed gate", text)
+    most = len(files.suites[name].answered) - len(wrong)
+    yield f"{more[1]} more than {most} right answers" if more and int(more[1].replace(",", "")) > most else ""
     yield problem(of_main, "{}", counted[main])
     yield "" if abs(float(share) - 100 * counted[main] / len(wrong)) <= 0.5 else f"{share} % of {counted}"
     yield "" if counted[main] == max(counted.values()) else f"{main} is not the most frequent of {counted}"
