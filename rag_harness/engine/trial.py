@@ -140,7 +140,8 @@ def _rehearse(refusals: tuple[str, ...]) -> None:
     came meanwhile would wait for it, and a kill would lose it.
     """
     settings = replace(Settings(), refusals=refusals)
-    make_row(Trial("", Case(Query("", ""))), PipelineOutput(Answer("none")), None, 0.0, settings, "")
+    case = Case(Query("", "When?"), ground_truth="The fee is paid within 30 days.")
+    make_row(Trial("", case), PipelineOutput(Answer("Within 30 days the fee is paid.")), None, 0.0, settings, "")
 
 
 def _nothing_said(output: PipelineOutput) -> EmptyAnswerError | None:

@@ -31,6 +31,7 @@ LEAST_WORDS_BESIDE = 0.25
 _NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)(?<![\w.])[^\W\d_a-z][^\W\d_]+(?:-[^\W\d_]+)*")
 _CHUNK = re.compile(r"[^\s\"'`(),;]+")
 _CODED = re.compile(r"\d[^\W\d_]|[^\W\d_]-?\d|[_/=\\]|\w\.\w|^--?[^\W\d_]")
+_PER = re.compile(r"[^\W\d_]{1,2}/")
 _ENDS = re.compile(r"[.!?;:]\s")
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
 _ITEMS = re.compile(r"[,;、\n&]|\b(?:and|und|et|y|e|en|as well as)\b")
@@ -228,7 +229,7 @@ def _codes_in(text: str) -> list[str]:
 
 def _is_code(text: str) -> bool:
     """Whether it is a code, and no amount with its unit: "€1,250.00", "5 l/100"."""
-    return text.count(".") > 1 or (any(map(str.isalpha, text)) and re.match(r"[^\W\d_]{1,2}/", text) is None)
+    return text.count(".") > 1 or (any(map(str.isalpha, text)) and _PER.match(text) is None)
 
 
 def _pieces(text: str) -> set[str]:

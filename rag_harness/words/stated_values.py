@@ -30,6 +30,9 @@ _CHINESE = {sign: value for value, sign in enumerate("零一二三四五六七�
 _CHINESE_NUMBER = re.compile(
     "[二三四五六七八九两]?十[一二三四五六七八九]?|[二三四五六七八九两](?=[个天日周年月小分元次种名位岁倍%])"
 )
+_GROUPING, _MARK, _NO_DIGIT = re.compile(r"['’\u00a0\u202f ]"), re.compile(r"[.,]"), re.compile(r"\D")
+_YEAR, _DATE_MARK = re.compile(r"(?:1\d|20)\d\d"), re.compile(r"[-/.]")
+_TIME, _HOUR = re.compile(r"\d{1,2}:\d{2}"), re.compile(r"\d{1,2}(?::\d{2})?")
 _MONTHS = {
     "en": "january february march april may june july august september october november december",
     "de": "januar februar märz april mai juni juli august september oktober november dezember",
@@ -136,12 +139,12 @@ def _kinds(value: StatedValue) -> set[str]:
 
 def readings(number: str) -> list[float]:
     """Return what a number may mean: "1,400" is 1400, and 1.4 where a comma is the decimal point."""
-    plain = re.sub(r"['’\u00a0\u202f ]", "", number.replace("−", "-"))
-    marks = re.findall(r"[.,]", plain)
+    plain = _GROUPING.sub("", number.replace("−", "-"))
+    marks = _MARK.findall(plain)
     if not marks:
         return [float(plain)]
     whole, _, last = plain.rpartition(marks[-1])
-    digits = re.sub(r"[.,]", "", whole)
+    digits = _MARK.sub("", whole)
     found = [float(f"{digits}.{last}")] if len({*marks}) == 2 or len(marks) == 1 else []
     return [*found, float(digits + last)] if len({*marks}) == 1 and len(last) == 3 else found
 
@@ -199,7 +202,7 @@ class _Values:
     def _numbers(self, at: int) -> list[float]:
         kind, text = self._tokens[at] if 0 <= at < len(self._tokens) else ("", "")
         if kind == "number" and ":" not in text and len(text) <= 24:
-            return readings(text) or [float(re.sub(r"\D", "", text))]
+            return readings(text) or [float(_NO_DIGIT.sub("", text))]
         return [self._words[text]] if text in self._words else []
 
     def _named(self, at: int) -> tuple[list[StatedValue], int] | None:
@@ -243,7 +246,7 @@ class _Values:
 
     def _with_year(self, values: list[StatedValue], at: int) -> tuple[list[StatedValue], int]:
         year = self._word(at)
-        if re.fullmatch(r"(?:1\d|20)\d\d", year):
+        if _YEAR.fullmatch(year):
             return [*values, StatedValue(frozenset([(_NUMBER, float(year))]))], at + 1
         return values, at
 
@@ -289,9 +292,7 @@ class _Values:
         is_spelt = behind in {"a", "p"} and self._word(at + 2) == "m"
         half = behind if behind in {"am", "pm"} else f"{behind}m" if is_spelt else ""
         is_named = bool(half) or behind in {"uhr", "o'clock"}
-        if not re.fullmatch(r"\d{1,2}(?::\d{2})?" if is_named else r"\d{1,2}:\d{2}", text) or (
-            not is_named and ":" not in self._word(at)
-        ):
+        if not (_HOUR if is_named else _TIME).fullmatch(text) or (not is_named and ":" not in self._word(at)):
             return None
         hour, minute = (int(part) for part in f"{text}:0".split(":")[:2])
         hour = hour % 12 + 12 * (half == "pm") if half else hour
@@ -309,7 +310,7 @@ def _dated(month: int, day: float) -> StatedValue:
 
 def _numeric_date(text: str) -> list[StatedValue]:
     """Return a date in digits. In 3/5/2024 either may be the month."""
-    parts = [int(part) for part in re.split(r"[-/.]", text)]
+    parts = [int(part) for part in _DATE_MARK.split(text)]
     year, orders = (parts[0], [(parts[1], parts[2])]) if parts[0] > 31 else (parts[2], [(parts[1], parts[0])])
     orders += [(parts[0], parts[1])] if "/" in text and parts[0] <= 12 else []
     days = [(month, day) for month, day in orders if 1 <= month <= 12 and 1 <= day <= 31]

@@ -69,7 +69,8 @@ def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ())
     """
     below = {case for gate in failed if gate.measure in table.columns for case in below_gate(table, gate)}
     badness = badness_of(table)
-    wrong = wrong_answers(table)
+    # Who asks for fewer than the usual number wants those alone.
+    wrong = wrong_answers(table) if worst >= WORST else {case for case, kept in _kept(table) if kept < 1}
     answered = np.flatnonzero(table.states == CaseState.OK)
     ordered = answered[np.argsort(-badness[answered], kind="stable")].tolist()
     chosen = [
@@ -97,6 +98,11 @@ def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
         return []
     gates = [parse_gate(verdict["gate"], k) for verdict in said if verdict.get("state") == "failed"]
     return [gate for gate in gates if gate.suite == experiment and is_of_answers(gate)]
+
+
+def _kept(table: SuiteTable) -> Iterator[tuple[str, float]]:
+    """Yield the cases with expectations, and the share of these that their answers keep."""
+    return zip(table.ids, _values(table, EXPECTATIONS).tolist(), strict=True)
 
 
 def badness_of(table: SuiteTable) -> npt.NDArray[np.float64]:
