@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from rag_harness.derived.attribution.right import rightness
 
 from rag_harness.derived.attribution.contradicted import contradiction, may_contradict
 from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.derived.attribution.unfinished import Habits, cut_off
+from rag_harness.measures.ground_truth import rightness
 from rag_harness.types import Case, Evidence, Query
 from rag_harness.words.abstention import declines
 from tests.long_answers import LONG_ANSWERS, WORST, check_growth
