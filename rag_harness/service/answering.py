@@ -118,7 +118,7 @@ def _is_given_in_strict_mode(output: PipelineOutput) -> bool:
 
 def _held_back(output: PipelineOutput) -> PipelineOutput:
     """Return an abstention in place of an answer that mode strict does not give."""
-    reasons = [*reasons_of(output), "STRICT: only answers with no warning but that of a weak search are given"]
+    reasons = [*reasons_of(output), "STRICT: only answers with no warning except a weak search are given"]
     decision = Decision("decision", "abstain", output.confidence, reason="; ".join(reasons))
     said = Answer("I am not sure enough to answer that.", abstained=True)
     return replace(output, answer=said, decisions=(*output.decisions, decision))

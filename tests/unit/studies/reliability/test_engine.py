@@ -20,6 +20,7 @@ from rag_harness.retrieval.rarity import Rarity
 from rag_harness.settings.reliability_numbers import NORMAL, STRICT, Thresholds
 from rag_harness.studies.reliability.asking_again import SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
+from rag_harness.studies.reliability.contradicting import ContradictionModel
 from rag_harness.studies.reliability.engine import Reliable, Steps
 from rag_harness.studies.reliability.fallback import Fallback
 from rag_harness.studies.reliability.searching import Searcher, by_meaning
@@ -93,6 +94,7 @@ def made(
         Generator(chat, prompts),
         SecondAsking(chat, prompts, varies_sources=True),
         JudgeSays(judged),  # type: ignore[arg-type]
+        ContradictionModel(),
         None,
         Confidence(None, dict),
         thresholds,
