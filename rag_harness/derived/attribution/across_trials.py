@@ -22,7 +22,7 @@ _FEWEST, _MOST_OF_ALL = 3, 0.5
 """Least number of different questions with one answer, and their least share of all questions."""
 _STRANGE, _SOME, _SOME_OF_ALL = 0.34, 0.5, 0.2
 _STRANGE_ALONE = 0.12
-_FEWEST_TERMS = 3
+_FEWEST_TERMS = 2
 _FEWEST_WORDS, _DRAWN = 4, 0.7
 """Least number of an answer's content words, and least share of them in a chunk that it is drawn from."""
 _LARGEST = 20_000_000

@@ -53,6 +53,8 @@ _DETAIL = {
     "without": "the page came without the passage",
     "another part": "another part of the page came",
 }
+_MAY_BE_MIXED_UP = frozenset(("without", "not found", "another part", "missing", "lost in reranking"))
+"""Places that do not tell by themselves why evidence is missing."""
 _FEW = 3
 """So many chunks are few."""
 _AGREES, _QUOTE_CARRIED = 0.8, 0.5
@@ -207,9 +209,11 @@ def _noise(_: FailureFacts, came: _Came) -> Diagnosis | None:
 def _together(facts: FailureFacts, _: _Came) -> Diagnosis | None:
     if instead := facts.signs.instead:
         return Diagnosis(LOGIC_FAILURE, instead, f"the answer is “{facts.answer[:80]}”")
-    if not facts.signs.same_answer:
+    if not facts.signs.same_answer or facts.signs.same_context:
         return None
-    return Diagnosis(LOGIC_FAILURE, "the same answer to every question", facts.signs.same_answer)
+    both = "; ".join(filter(None, (facts.signs.same_answer, facts.signs.language)))
+    also = ", in another language" if facts.signs.language else ""
+    return Diagnosis(LOGIC_FAILURE, f"the same answer to every question{also}", both)
 
 
 def _language(facts: FailureFacts, _: _Came) -> Diagnosis | None:
@@ -301,10 +305,10 @@ def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     lost, needed = facts.gold.lost, facts.gold.needed
     if not lost:
         return None
-    worst = min(lost, key=lambda fact: _WORST_FIRST.index(fact.place))
     if facts.signs.same_context:
         return Diagnosis(RETRIEVAL_MISS, "the same context for every question", facts.signs.same_context)
-    if facts.signs.strange_context:
+    worst = min(lost, key=lambda fact: _WORST_FIRST.index(fact.place))
+    if facts.signs.strange_context and worst.place in _MAY_BE_MIXED_UP:
         by = came.first(GOLD_CONTEXT)
         return Diagnosis(RETRIEVAL_MISS, "the context of another question", facts.signs.strange_context, by)
     parts = f"{len(lost)} of {len(needed)} quotes; " if len(needed) > 1 else ""

@@ -60,7 +60,7 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     (
         "Retrieval Miss",
         "the same context for every question",
-    ): "see whether the question reaches the search: a cache, a default, an empty query",
+    ): "see whether the question decides the search: a cache, a default, an order turned round",
     (
         "Retrieval Miss",
         "lost in reranking",
@@ -115,6 +115,10 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "Logic Failure",
         "the same answer to every question",
     ): "see whether the question reaches the model: a cache, a default, an example in the prompt",
+    (
+        "Logic Failure",
+        "the same answer to every question, in another language",
+    ): "see whether the question reaches the model; ask in the prompt for the language of it",
     (
         "Logic Failure",
         "answers in another language",

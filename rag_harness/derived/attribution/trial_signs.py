@@ -151,8 +151,10 @@ def _unsent(row: ExperimentResult) -> str:
     words = plain_terms(row.llm_answer)
     if not words or share_within(plain_terms(sent), words) > _FROM_NONE:
         return ""
-    new = sorted(words - plain_terms(sent))
-    return ", ".join([*figures, *new][:6])
+    new = [
+        word for word in compared_words(row.llm_answer) if (term := plain_terms(word)) and not term & plain_terms(sent)
+    ]
+    return ", ".join([*figures, *dict.fromkeys(new)][:6])
 
 
 def _drawn_from(row: ExperimentResult, gold: GoldFacts) -> int:

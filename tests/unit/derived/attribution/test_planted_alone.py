@@ -81,7 +81,7 @@ FAULTS: list[tuple[Callable[[int], Said], str, str]] = [
     (lambda n: ("Please ask our friendly team.", page(n)), "the same answer to every question", "cache"),
     (
         lambda n: ("Sie dürfen es innerhalb der Frist zurückgeben, die in den Unterlagen steht.", page(n)),
-        "the same answer to every question",
+        "the same answer to every question, in another language",
         "question",
     ),
     (
