@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from rag_harness.derived.attribution.right import carries, plain_terms, share_within
+from rag_harness.derived.attribution.sent_passages import are_shortened
 from rag_harness.derived.attribution.shelf import Shelf, bare
 from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.lexical import Bm25Index
@@ -77,6 +78,12 @@ class WordSearch:
         weight = sum(map(self._rarity.of, possible))
         return sum(map(self._rarity.of, found)) / weight if weight else None
 
+    def are_shortened(self, row: ExperimentResult) -> bool:
+        """Return whether the chunks of a row were shortened on their way."""
+        pages = self._shelf.documents
+        found = ((chunk.text, pages.get(chunk.metadata.filename)) for chunk in row.retrieved_chunks)
+        return are_shortened([(text, page.text if page is not None else "") for text, page in found])
+
 
 class AcrossTrials:
     """The rows of an experiment, seen together.
@@ -116,8 +123,13 @@ class AcrossTrials:
 
     @cached_property
     def _fits(self) -> list[float]:
-        each = ((self._search, row) for row in self._rows if self._search is not None)
-        return [fit for search, row in each if (fit := search.fit(row.query, _texts(row))) is not None]
+        return [fit for row in self._rows if (fit := self._fit(row)) is not None]
+
+    def _fit(self, row: ExperimentResult) -> float | None:
+        """Return how a context fits its question; None where the chunks were shortened, which lose words by that."""
+        if self._search is None or self._search.are_shortened(row):
+            return None
+        return self._search.fit(row.query, _texts(row))
 
     def same_answer(self, row: ExperimentResult) -> str:
         """Return how many questions have the answer of ``row``, where most have it; else empty. Refusals count not."""
@@ -141,7 +153,7 @@ class AcrossTrials:
         One context without the question's words may be a search by meaning that failed. Where several of a run are so,
         contexts and questions were mixed up.
         """
-        fit = None if self._search is None else self._search.fit(row.query, _texts(row))
+        fit = self._fit(row)
         if fit is None:
             return ""
         strange = sum(each < _STRANGE for each in self._fits)

@@ -53,8 +53,8 @@ _DETAIL = {
     "without": "the page came without the passage",
     "another part": "another part of the page came",
 }
-_MAY_BE_MIXED_UP = frozenset(("without", "not found", "another part", "missing", "lost in reranking"))
-"""Places that do not tell by themselves why evidence is missing."""
+_MAY_BE_MIXED_UP = frozenset(("not found", "another part", "missing"))
+"""Places that do not tell by themselves why evidence is missing; without a reranker ``lost in reranking``, too."""
 _FEW = 3
 """So many chunks are few."""
 _AGREES, _QUOTE_CARRIED = 0.8, 0.5
@@ -308,7 +308,8 @@ def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     if facts.signs.same_context:
         return Diagnosis(RETRIEVAL_MISS, "the same context for every question", facts.signs.same_context)
     worst = min(lost, key=lambda fact: _WORST_FIRST.index(fact.place))
-    if facts.signs.strange_context and worst.place in _MAY_BE_MIXED_UP:
+    mixed_up = _MAY_BE_MIXED_UP | (frozenset() if facts.signs.reranks else {"lost in reranking"})
+    if facts.signs.strange_context and worst.place in mixed_up:
         by = came.first(GOLD_CONTEXT)
         return Diagnosis(RETRIEVAL_MISS, "the context of another question", facts.signs.strange_context, by)
     parts = f"{len(lost)} of {len(needed)} quotes; " if len(needed) > 1 else ""

@@ -22,7 +22,8 @@ _LONGEST = 80
 """Words of a piece that are compared."""
 _LEAST_CUT, _LEAST_SHARE = 8, 0.15
 """Least number of characters, without blanks, of a part of a quote at the end of a chunk; and their share of it."""
-_MOSTLY, _LAST_WORDS = 0.8, 6
+_MOSTLY, _LAST_WORDS, _TITLE = 0.6, 6, 5
+"""Share of chunks that is most of them; words of an end that are looked for in a page; most words of a mere title."""
 _FIGURE = re.compile(r"\d+")
 _ENDS = re.compile(r"[.!?:|。！？][\"'”’»)\]}*_`]*$")
 _SHORTENED = re.compile(r"(?:…|\.\.\.)\s*$|^\s*(?:…|\.\.\.)")
@@ -98,6 +99,7 @@ def _overlap(first: str, second: str) -> int:
 def are_shortened(chunks: Sequence[tuple[str, str]]) -> bool:
     """Return whether chunks were shortened on their way: most stop inside a line of their page, and begin with one.
 
+    Or most are no more than a title.
     A chunker that counts characters stops there too, but its chunks also begin there.
 
     Args:
@@ -105,9 +107,10 @@ def are_shortened(chunks: Sequence[tuple[str, str]]) -> bool:
     """
     if any(_SHORTENED.search(text) for text, _ in chunks):
         return True
+    titles = sum(len(text.split()) <= _TITLE for text, _ in chunks)
     stopped = sum(_stops_inside(text, page) for text, page in chunks)
     begun = sum(not _BEGINS_INSIDE.match(text) for text, _ in chunks)
-    return bool(chunks) and min(stopped, begun) >= _MOSTLY * len(chunks)
+    return bool(chunks) and max(titles, min(stopped, begun)) >= _MOSTLY * len(chunks)
 
 
 def _stops_inside(chunk: str, page: str) -> bool:

@@ -252,6 +252,12 @@ OLDER = QuoteFact("a.md", "It takes 3 days.", True, "older", version="It takes 5
         (None, TrialSigns(same_answer="x", language="de"), "the same answer to every question, in another language"),
         (GoldFacts((ABSENT,)), TrialSigns(same_answer="x", same_context="y"), "the same context for every question"),
         (GoldFacts((GONE,)), TrialSigns(strange_context="x"), "the context of another question"),
+        (GoldFacts((PART,)), TrialSigns(strange_context="x"), "the page came without the passage"),
+        (
+            GoldFacts((replace(GONE, place="lost in reranking"),)),
+            TrialSigns(strange_context="x", reranks=True),
+            "lost in reranking",
+        ),
         (
             GoldFacts((replace(GONE, place="ranked below k"),)),
             TrialSigns(strange_context="x"),

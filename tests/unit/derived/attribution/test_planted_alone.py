@@ -89,7 +89,7 @@ FAULTS: list[tuple[Callable[[int], Said], str, str]] = [
         "answers in another language",
         "language",
     ),
-    (lambda n: ("I don't know.", page(n)[:1] * 4), "the same chunk several times", "drop chunks"),
+    (lambda n: ("I don't know.", page(n)[1:2] * 4), "the same chunk several times", "drop chunks"),
     (lambda n: ("I don't know.", page(n)[:2]), "ranked too low", "orders"),
     (lambda n: (right((n + 1) % 6), page(n)), "the answer to another question", "mixed up"),
     (split, "cut by a chunk border", "overlap"),

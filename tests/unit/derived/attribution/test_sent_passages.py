@@ -60,6 +60,7 @@ def test_a_border_inside_a_quote_is_seen_from_either_side(at: int) -> None:
         (["The garage has 120 places.", "Bicycles are parked free of charge."], False),
         (["places. A day ticket for", "ticket for the garage costs", "bought at the machine"], False),
         (["# Parking", "Bicycles are parked free of charge."], False),
+        (["# Parking", "# Bicycles"], True),
         ([], False),
     ],
 )
