@@ -126,10 +126,16 @@ class AcrossTrials:
         return [fit for row in self._rows if (fit := self._fit(row)) is not None]
 
     def _fit(self, row: ExperimentResult) -> float | None:
-        """Return how a context fits its question; None where the chunks were shortened, which lose words by that."""
-        if self._search is None or self._search.are_shortened(row):
+        """Return how a context fits its question; None where chunks are shortened, which lose words by that."""
+        if self._search is None or self._are_shortened:
             return None
         return self._search.fit(row.query, _texts(row))
+
+    @cached_property
+    def _are_shortened(self) -> bool:
+        """Whether the chunks of most questions were shortened on their way."""
+        found = [self._search.are_shortened(row) for row in self._rows] if self._search is not None else []
+        return sum(found) > _MOST_OF_ALL * len(found)
 
     def same_answer(self, row: ExperimentResult) -> str:
         """Return how many questions have the answer of ``row``, where most have it; else empty. Refusals count not."""

@@ -107,10 +107,14 @@ def are_shortened(chunks: Sequence[tuple[str, str]]) -> bool:
     """
     if any(_SHORTENED.search(text) for text, _ in chunks):
         return True
-    titles = sum(len(text.split()) <= _TITLE for text, _ in chunks)
+    titles = sum(_is_title(text) for text, _ in chunks)
     stopped = sum(_stops_inside(text, page) for text, page in chunks)
     begun = sum(not _BEGINS_INSIDE.match(text) for text, _ in chunks)
     return bool(chunks) and max(titles, min(stopped, begun)) >= _MOSTLY * len(chunks)
+
+
+def _is_title(text: str) -> bool:
+    return len(text.split()) <= _TITLE and not _ENDS.search(text.rstrip()) and not _BEGINS_INSIDE.match(text)
 
 
 def _stops_inside(chunk: str, page: str) -> bool:
