@@ -337,7 +337,8 @@ def _among_those_that_came(facts: FailureFacts, fact: QuoteFact) -> Iterator[tup
         yield "the same chunk several times", f"; of {given} chunks {distinct} differ"
     if 0 < place <= given:
         yield "ranked too low", came
-    if given <= _FEW:
+    is_partly_there = len(facts.gold.lost) < len(facts.gold.needed)
+    if given <= _FEW and (place or given == 1 or is_partly_there):
         yield "too few chunks", came
     yield _DETAIL[fact.place], came
 
