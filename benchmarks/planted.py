@@ -37,7 +37,9 @@ async def answered(suite: Asked, experiment: Experiment, output: Path) -> dict[s
     keep = PromptFiles(output).keep
     rows: dict[str, ExperimentResult] = {}
     for case in suite.cases:
-        outcome = await run_trial(Trial("x1", case), experiment.pipeline, suite.parts.settings, "f", keep)
+        outcome = await run_trial(
+            Trial("x1", case), experiment.pipeline, suite.parts.settings, "f", keep, experiment.find_page
+        )
         assert outcome.row is not None
         assert outcome.row.ok, outcome.row.why
         rows[case.query.query_id] = outcome.row

@@ -94,7 +94,7 @@ FAULTS: Mapping[str, Sequence[Right]] = {
     "g_deleted": [("Retrieval Miss", "not in the index", "add the page")],
     "g_border": [("Retrieval Miss", "cut by a chunk border", "larger chunks")],
     "g_reverse": [("Retrieval Miss", "lost in reranking", "reranker")],
-    "g_reverse_unseen": [("Retrieval Miss", "found but ranked below k", "rerank")],
+    "g_reverse_unseen": [("Retrieval Miss", "found but ranked below k", "rank")],
 }
 ADDED = frozenset({"a_last_a_page", "a_tails_90", "c_words_urls", "c_snippet_known"})
 """Planted after the others had been run once: counted apart."""

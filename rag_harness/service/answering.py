@@ -16,6 +16,7 @@ from rag_harness.service.corpus.serving import Serving
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.read_inputs import ReadInputs
 from rag_harness.service.schemas import Answered, Cited, Debug, Found, Mode, Outcome, Step
+from rag_harness.settings.reliability_numbers import WEAK_SIGNALS
 from rag_harness.types import Answer, Decision, Hit, PipelineOutput, Query
 
 NOT_NOW = "I can't answer that right now."
@@ -58,7 +59,7 @@ async def answer(serving: Serving, question: ServiceQuestion, seconds: float) ->
     except RagHarnessError as error:
         log.warning("Question %s: %s", question.trace_id, error)
         raise ProblemError(503, "cannot_answer", "Nothing can be answered now; the server's log says why.") from error
-    return _held_back(output) if strict and outcome_of(output) == "warn" else output
+    return _held_back(output) if strict and not _is_given_in_strict_mode(output) else output
 
 
 def query_too_long(error: QueryTooLongError) -> ProblemError:
@@ -105,9 +106,19 @@ def _abstains(trace: Trace, why: str) -> PipelineOutput:
     return trace.output(Answer(NOT_NOW, abstained=True), 0.0)
 
 
+def _is_given_in_strict_mode(output: PipelineOutput) -> bool:
+    """Whether it is no warning, or the only warning is that the signals of the search are weak."""
+    last = _last_decision(output)
+    if last is None or outcome_of(output) != "warn":
+        return True
+    unsure = last.value is not None and last.threshold is not None and last.value < last.threshold
+    reasons = reasons_of(output)
+    return bool(reasons) and not unsure and all(reason.startswith(WEAK_SIGNALS) for reason in reasons)
+
+
 def _held_back(output: PipelineOutput) -> PipelineOutput:
-    """Return an abstention: in strict mode, an answer must pass."""
-    reasons = [*reasons_of(output), "STRICT: only answers that pass every check are given"]
+    """Return an abstention in place of an answer that mode strict does not give."""
+    reasons = [*reasons_of(output), "STRICT: only answers with no warning except a weak search are given"]
     decision = Decision("decision", "abstain", output.confidence, reason="; ".join(reasons))
     said = Answer("I am not sure enough to answer that.", abstained=True)
     return replace(output, answer=said, decisions=(*output.decisions, decision))

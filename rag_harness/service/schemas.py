@@ -64,7 +64,8 @@ class Asked(_Strict):
     query: str = Field(min_length=1, description="the question, in plain words")
     inputs: dict[str, Any] = Field(default_factory=dict, max_length=32, description="what else the user sent")
     mode: Mode = Field(
-        default="normal", description="strict: only answers that pass every check; none is streamed before"
+        default="normal",
+        description="strict: only answers with no warning except a weak search; none is streamed before",
     )
     debug: bool = Field(default=False, description="say which steps were taken, and what was found")
     collection: CollectionName | None = Field(default=None, description="of a key that is bound to none: which one")

@@ -14,6 +14,8 @@ from typing import Any
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.profiles import check_table_keys, pyproject_table
 
+WEAK_SIGNALS = ("LOW_RELEVANCE", "LOW_COVERAGE")
+"""Reasons of signals below ``relevance`` and ``coverage``: an answer with one does not pass, and is not withheld."""
 _TABLE = "tool.rag_harness.reliability"
 _WEIGHT_ERROR = 1e-6
 """By how much a sum of weights may differ from 1: 0.7 + 0.2 + 0.1 is not exactly 1."""

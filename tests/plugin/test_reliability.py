@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -224,10 +225,15 @@ def replies(body: Any) -> str:
         return json.dumps({"answer": "You can return a lamp within 45 days [Source 1]."})
     if keys == ("searches",):
         return json.dumps({"searches": ["return window of a lamp"]})
+    if keys == ("contradictions",):
+        passages = re.findall(r"<<passage (\d+) \| \w+>>\n(.+)", body["messages"][1]["content"])
+        (one, first), (other, second) = passages[:2]
+        named = {"first": int(one), "first_says": first, "second": int(other), "second_says": second}
+        return json.dumps({"contradictions": [named]})
     return json.dumps(honest(Asked(body["messages"][0]["content"], body["messages"][1]["content"], keys)))
 
 
-def test_with_models_behind_http_a_question_costs_five_calls(engine: Suite) -> None:
+def test_with_models_behind_http_a_question_costs_six_calls(engine: Suite) -> None:
     engine.write_queries([QUERIES[0]])
     with counting_server(delay=0.0, reply=replies) as server:
         asked = [f"--rag-{role}-model=gpt-x" for role in ("chat", "judge", "rewrite")]
@@ -236,10 +242,12 @@ def test_with_models_behind_http_a_question_costs_five_calls(engine: Suite) -> N
         (row,) = engine.rows("r1_reliable")
         calls = [call["role"] for stage in row["stages"] for call in stage["calls"]]  # type: ignore[attr-defined]
         assert row["status"] == "ok", row["error"]
-        assert sum(server.calls.values()) == 5
-    assert sorted(calls) == ["answer", "answer", "judge", "rewrite"]
-    assert row["usage"]["calls"] == 5  # type: ignore[index]
+        assert sum(server.calls.values()) == 6
+    assert sorted(calls) == ["answer", "answer", "judge", "judge", "rewrite"]
+    assert row["usage"]["calls"] == 6  # type: ignore[index]
     said = named(row)
     assert said["plan"]["outcome"] == "by model"
     assert said["signal: groundedness"]["value"] is not None
     assert said["signal: self_consistency"]["value"] == 1.0
+    assert said["signal: contradiction"]["reason"] == "by the model of role judge"
+    assert "CONFLICTING_SOURCES: " in said["decision"]["reason"]

@@ -27,7 +27,7 @@ from rag_harness.derived.attribution.interventions import (
     PASSAGES_ALONE,
     TWICE,
 )
-from rag_harness.derived.attribution.remedies import REMEDIES
+from rag_harness.derived.attribution.trial_signs import TrialSigns
 from rag_harness.derived.attribution.turns import GOLD_HISTORY, STANDALONE
 from rag_harness.derived.attribution.unfinished import CutOff
 from rag_harness.measures.ground_truth import Rightness, plain_terms, share_within
@@ -37,8 +37,10 @@ _WORST_FIRST = (
     "not in the index",
     "left out",
     "cut",
+    "older",
     "without",
     "not found",
+    "another part",
     "missing",
     "ranked below k",
     "lost in reranking",
@@ -49,7 +51,12 @@ _DETAIL = {
     "ranked below k": "found but ranked below k",
     "missing": "not in the context",
     "without": "the page came without the passage",
+    "another part": "another part of the page came",
 }
+_MAY_BE_MIXED_UP = frozenset(("not found", "another part", "missing"))
+"""Places that do not tell by themselves why evidence is missing; without a reranker ``lost in reranking``, too."""
+_FEW = 3
+"""So many chunks are few."""
 _AGREES, _QUOTE_CARRIED = 0.8, 0.5
 _NO_CONTEXT = "its rows have no context: nothing was looked up, or the pipeline does not return what was"
 
@@ -84,6 +91,7 @@ class FailureFacts:
         wants_refusal: whether the right answer is that the documents do not answer the question.
         standalone: the question of a turn in words that need nothing said before it; empty where it is no such turn.
         agent: what its searches brought; None where its row does not tell its steps.
+        signs: what it shows beside its gold.
     """
 
     query: str
@@ -103,11 +111,12 @@ class FailureFacts:
     wants_refusal: bool = False
     standalone: str = ""
     agent: AgentFacts | None = None
+    signs: TrialSigns = TrialSigns()
 
     @property
     def fails_by_gold(self) -> bool:
         """Whether the trial fails by its gold or its category, whatever is expected of it beside that."""
-        if self.gold.contradicted:
+        if self.gold.contradicted or self.signs.language or self.signs.unlike:
             return True
         refused = self.abstained and self.answerable
         return bool(self.category) or refused or (self.right.value is not None and not self.right.right)
@@ -117,7 +126,8 @@ class FailureFacts:
         """Whether its expectations alone tell that it failed: its gold does not, or there is none."""
         if not self.broken or self.gold.contradicted:
             return False
-        return self.right.right or bool(self.gold.nothing) or not self.fails_by_gold
+        is_right = self.right.right and not self.signs.language
+        return is_right or bool(self.gold.nothing) or not self.fails_by_gold
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +138,6 @@ class Diagnosis:
     detail: str
     evidence: str
     repaired_by: str = ""
-
-    @property
-    def remedy(self) -> str:
-        """What to do, in one line."""
-        return REMEDIES.get((self.cause, self.detail)) or REMEDIES[self.cause, ""]
 
 
 def diagnose(facts: FailureFacts, tried: Mapping[str, Trialled] | None = None) -> Diagnosis:
@@ -185,7 +190,7 @@ def _contradicted(facts: FailureFacts, _: _Came) -> Diagnosis | None:
 
 
 def _judge(facts: FailureFacts, _: _Came) -> Diagnosis | None:
-    if facts.right.right:
+    if facts.right.right and not facts.signs.language:
         said = f"{facts.category or 'called a failure'}, yet the answer carries the gold"
         return Diagnosis(JUDGE_DOUBTFUL, "the answer is right", said)
     agree = [f"{name} {value:.2f}" for name, value in facts.judged.items() if value >= _AGREES]
@@ -201,6 +206,23 @@ def _noise(_: FailureFacts, came: _Came) -> Diagnosis | None:
     return Diagnosis(NOISE, "right when asked again", "nothing was changed, and it is right", again)
 
 
+def _together(facts: FailureFacts, _: _Came) -> Diagnosis | None:
+    if instead := facts.signs.instead:
+        return Diagnosis(LOGIC_FAILURE, instead, f"the answer is “{facts.answer[:80]}”")
+    if not facts.signs.same_answer or facts.signs.same_context:
+        return None
+    both = "; ".join(filter(None, (facts.signs.same_answer, facts.signs.language)))
+    also = ", in another language" if facts.signs.language else ""
+    return Diagnosis(LOGIC_FAILURE, f"the same answer to every question{also}", both)
+
+
+def _language(facts: FailureFacts, _: _Came) -> Diagnosis | None:
+    """A refusal in another language, where evidence is lost, is first of all a miss."""
+    if not facts.signs.language or (facts.abstained and facts.gold.lost):
+        return None
+    return Diagnosis(LOGIC_FAILURE, "answers in another language", facts.signs.language)
+
+
 def _gold(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     if facts.others_gold:
         return Diagnosis(GOLD_DOUBTFUL, "the gold is that of another question", facts.others_gold)
@@ -209,6 +231,17 @@ def _gold(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     by = came.first(NO_CONTEXT)
     detail = "right without context, the evidence says otherwise" if by else "the evidence lacks the ground truth"
     return Diagnosis(GOLD_DOUBTFUL, detail, facts.gold.doubt, by)
+
+
+def _older(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+    """Find whether what was sent of a page is not what the page says now."""
+    said = written_numbers(facts.answer)
+    for fact in facts.gold.needed:
+        only = written_numbers(fact.version) - written_numbers(fact.quote)
+        if fact.place == "older" or (fact.version and said & only and not facts.right.right):
+            told = f"{fact.filename} says “{fact.quote}”, and what was sent of it “{' '.join(fact.version.split())}”"
+            return Diagnosis(OUTDATED_INFO, "the index has another version of the page", told, came.first(GOLD_CONTEXT))
+    return None
 
 
 def _outdated(facts: FailureFacts, came: _Came) -> Diagnosis | None:
@@ -272,10 +305,42 @@ def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     lost, needed = facts.gold.lost, facts.gold.needed
     if not lost:
         return None
+    if facts.signs.same_context:
+        return Diagnosis(RETRIEVAL_MISS, "the same context for every question", facts.signs.same_context)
     worst = min(lost, key=lambda fact: _WORST_FIRST.index(fact.place))
+    mixed_up = _MAY_BE_MIXED_UP | (frozenset() if facts.signs.reranks else {"lost in reranking"})
+    if facts.signs.strange_context and worst.place in mixed_up:
+        by = came.first(GOLD_CONTEXT)
+        return Diagnosis(RETRIEVAL_MISS, "the context of another question", facts.signs.strange_context, by)
     parts = f"{len(lost)} of {len(needed)} quotes; " if len(needed) > 1 else ""
-    detail = _DETAIL.get(worst.place, worst.place)
-    return Diagnosis(RETRIEVAL_MISS, detail, parts + _where(worst), came.first(GOLD_CONTEXT))
+    detail, also = _placed(facts, worst)
+    return Diagnosis(RETRIEVAL_MISS, detail, f"{parts}{_where(worst)}{also}", came.first(GOLD_CONTEXT))
+
+
+def _placed(facts: FailureFacts, fact: QuoteFact) -> tuple[str, str]:
+    """Return the detail for a place, and what more is known of it."""
+    if fact.place == "lost in reranking" and not facts.signs.reranks:
+        return "found and not given", ""
+    if fact.place in ("missing", "another part"):
+        return next(_among_those_that_came(facts, fact))
+    return _DETAIL.get(fact.place, fact.place), ""
+
+
+def _among_those_that_came(facts: FailureFacts, fact: QuoteFact) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong where no candidates are told: by the chunks that came, and by what words alone find."""
+    given, place, distinct = facts.gold.given, facts.signs.by_words, facts.signs.distinct
+    by_words = f", and a search by words alone has it at place {place}" if place else ""
+    came = f"; {given} chunk{'s' * (given != 1)} came{by_words}"
+    if not given:
+        yield "no context came", came
+    if given > 1 and distinct <= given / 2:
+        yield "the same chunk several times", f"; of {given} chunks {distinct} differ"
+    if 0 < place <= given:
+        yield "ranked too low", came
+    is_partly_there = len(facts.gold.lost) < len(facts.gold.needed)
+    if given <= _FEW and (place or given == 1 or is_partly_there):
+        yield "too few chunks", came
+    yield _DETAIL[fact.place], came
 
 
 def _where(fact: QuoteFact) -> str:
@@ -293,11 +358,13 @@ def _where(fact: QuoteFact) -> str:
 _PLACES = {
     "not in the index": "is not in the index",
     "left out": "is in the index without its end",
-    "cut": "is in the index, but no chunk holds the quote whole",
+    "cut": "came in parts: no chunk holds the quote whole",
     "not found": "is in the index, and no candidate",
     "missing": "is not in the context",
     "ranked below k": "is a candidate below the context",
-    "lost in reranking": "was high enough before the reranker",
+    "lost in reranking": "was high enough among the candidates",
+    "older": "came in another version",
+    "another part": "came with other parts alone",
 }
 
 
@@ -311,14 +378,33 @@ def _logic(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     if by := came.first(PASSAGES_ALONE):
         said = f"{there}{_stood(facts.gold)}; with the passages alone, without the rest of their chunks, it is right"
         return Diagnosis(LOGIC_FAILURE, "not read where it stood", said, by)
+    return _unrepaired(facts, came.first(), f"{there}{_stood(facts.gold)}")
+
+
+def _unrepaired(facts: FailureFacts, by: str, there: str) -> Diagnosis:
+    """Find why evidence that was there was not used, where no other order or choice of it is known to repair it."""
+    detail, said = next(_unused(facts, there))
+    return Diagnosis(LOGIC_FAILURE, detail, said, by)
+
+
+def _unused(facts: FailureFacts, there: str) -> Iterator[tuple[str, str]]:
+    signs = facts.signs
+    if signs.unread:
+        yield "not read where it stood", f"{there}; {signs.unread}"
     if facts.abstained:
         declines = "it says it does not know" if facts.says_so else f"it reads like a refusal: “{facts.answer}”"
-        return Diagnosis(LOGIC_FAILURE, "wrong refusal", f"{there}, and {declines}", came.first())
+        yield "wrong refusal", f"{there}, and {declines}"
     left = list(_unsaid(facts))
     if left and len(left) < len(facts.gold.needed):
         parts = f"it says {len(facts.gold.needed) - len(left)} of {len(facts.gold.needed)} parts"
-        return Diagnosis(LOGIC_FAILURE, "incomplete multi-hop", f"{parts}; unsaid: “{left[0].quote}”", came.first())
-    return Diagnosis(LOGIC_FAILURE, "misread", f"{there}, and the answer does not say it", came.first())
+        yield "incomplete multi-hop", f"{parts}; unsaid: “{left[0].quote}”"
+    if signs.another:
+        yield "the answer to another question", f"{there}; the answer has the ground truth of {signs.another}"
+    if signs.unsent:
+        yield "not from its context", f"{there}; no source says {signs.unsent}"
+    if signs.drawn_from:
+        yield "answers from another passage", f"{there}; the answer has the words of place {signs.drawn_from}"
+    yield "misread", f"{there}, and the answer does not say it"
 
 
 def _stood(gold: GoldFacts) -> str:
@@ -344,7 +430,10 @@ _RULES = (
     _contradicted,
     _judge,
     _noise,
+    _together,
+    _language,
     _gold,
+    _older,
     _outdated,
     _unanswerable,
     _cut_off,

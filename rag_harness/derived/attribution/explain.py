@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
+from rag_harness.derived.attribution.across_trials import AcrossTrials, WordSearch
 from rag_harness.derived.attribution.agent_searches import NOT_GIVEN, agent_facts, changed_searches, was_given
 from rag_harness.derived.attribution.bench import Bench, KnownExperiment
 from rag_harness.derived.attribution.broken import broken_facts, broken_in, wants_refusal
@@ -26,7 +27,9 @@ from rag_harness.derived.attribution.failing import (
 )
 from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.interventions import TWICE, altered
+from rag_harness.derived.attribution.remedies import remedy_of
 from rag_harness.derived.attribution.swapped import Golds
+from rag_harness.derived.attribution.trial_signs import trial_signs
 from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.derived.cause_work import CauseProgress
@@ -66,6 +69,17 @@ class _Failed:
     turns: Mapping[str, Case] = field(default_factory=dict)
     searches: Mapping[str, GivenSearches] = field(default_factory=dict)
     tried: dict[str, Trialled] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownRun:
+    """What is known of all trials of an experiment."""
+
+    subject: KnownExperiment
+    table: SuiteTable
+    habits: Once[Habits]
+    golds: Once[Golds]
+    across: AcrossTrials
 
 
 class Explainer:
@@ -170,20 +184,10 @@ class Explainer:
             # A ground truth against its own evidence makes no answer look bad, so all answers are searched for it.
             return row.query_id in chosen or (only is None and _may_contradict(row))
 
-        golds = Once(lambda: Golds(first_cases(self._output, self._manifest, name)))
-        habits = Once(lambda: habits_of(first_rows(self._output, self._manifest, name)))
+        known = self._known(name, subject)
         rows = rows_of(self._output, self._manifest, name, is_looked_at)
         looked_at = (
-            _failed(
-                chosen.get(row.query_id) or suspect(table, row.query_id),
-                case,
-                row,
-                subject,
-                table,
-                habits.get,
-                golds.get,
-            )
-            for case, row in rows
+            _failed(chosen.get(row.query_id) or suspect(table, row.query_id), case, row, known) for case, row in rows
         )
         meant = (each for each in looked_at if each.row.query_id in chosen or each.facts.gold.contradicted)
         if chosen and (subject.experiment is None or subject.shelf is None):
@@ -198,6 +202,21 @@ class Explainer:
     def _suspects(self, name: str, worst: int | None = None) -> dict[str, Suspect]:
         failed = failed_gates(self._output, name, int(self._manifest.settings.get("k") or 10))
         return suspects(self._tables[name], self._worst if worst is None else worst, failed)
+
+    def _known(self, name: str, subject: KnownExperiment) -> _KnownRun:
+        """Return what all trials of an experiment tell together; it is read on first use."""
+
+        def rows() -> Iterator[ExperimentResult]:
+            return first_rows(self._output, self._manifest, name)
+
+        search = WordSearch(subject.shelf) if subject.shelf is not None else None
+        return _KnownRun(
+            subject,
+            self._tables[name],
+            Once(lambda: habits_of(rows())),
+            Once(lambda: Golds(first_cases(self._output, self._manifest, name))),
+            AcrossTrials(rows, search),
+        )
 
     def _diagnosed(self, batch: Sequence[_Failed]) -> Iterator[CauseLine]:
         if self._runs is not None:
@@ -219,15 +238,8 @@ class Explainer:
             asked[ask].tried[ask.name] = _trialled(ask, came_to, asked[ask].facts.only_expected)
 
 
-def _failed(
-    suspect: Suspect,
-    case: Case,
-    row: ExperimentResult,
-    subject: KnownExperiment,
-    table: SuiteTable,
-    habits: Callable[[], Habits],
-    golds: Callable[[], Golds],
-) -> _Failed:
+def _failed(suspect: Suspect, case: Case, row: ExperimentResult, known: _KnownRun) -> _Failed:
+    subject = known.subject
     standalone = standalone_of(as_asked(case, row), subject.shelf)
     turns = changed_turns(case, row, standalone)
     case = as_asked(case, row)
@@ -244,18 +256,19 @@ def _failed(
         answerable=case.answerable,
         abstained=abstained,
         says_so=row.abstained,
-        retrieves=bool(table.totals.retrieves),
+        retrieves=bool(known.table.totals.retrieves),
         right=right,
         gold=gold,
         category=suspect.category,
         tells=_tells(row),
-        cut_off=CutOff() if (right.right and not broken) or abstained else cut_off(row, sources, habits()),
-        others_gold="" if right.right or abstained else golds().other(case, row.llm_answer, right),
+        cut_off=CutOff() if (right.right and not broken) or abstained else cut_off(row, sources, known.habits.get()),
+        others_gold="" if right.right or abstained else known.golds.get().other(case, row.llm_answer, right),
         judged=suspect.judged,
         broken=broken,
         wants_refusal=wants_refusal(case),
         standalone=turns[STANDALONE].query.text if STANDALONE in turns else "",
         agent=agent,
+        signs=trial_signs(case, row, gold, (right, abstained), known.across, known.golds),
     )
     return _Failed(suspect, case, row, facts, subject, turns, searches)
 
@@ -332,12 +345,16 @@ def _line(failed: _Failed, found: Diagnosis, why_not: str) -> CauseLine:
         detail=found.detail,
         repaired_by=found.repaired_by,
         evidence=found.evidence,
-        remedy=found.remedy,
+        remedy=remedy_of(found.cause, found.detail, _ingredients(failed.subject)),
         observational=observational,
         limits=why_not or _limits(failed, altering),
         answers={name: _plain(came_to) for name, came_to in failed.tried.items()},
         fingerprint=failed.row.fingerprint,
     )
+
+
+def _ingredients(subject: KnownExperiment) -> Collection[str]:
+    return subject.experiment.ingredients if subject.experiment is not None else ()
 
 
 def _limits(failed: _Failed, altering: Mapping[str, Trialled]) -> str:

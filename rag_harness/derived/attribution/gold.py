@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rag_harness.derived.attribution.contradicted import contradiction
+from rag_harness.derived.attribution.sent_passages import are_shortened, is_cut_between, other_version
 from rag_harness.derived.attribution.shelf import LEAST_SAME, Shelf, bare, is_part_of, says, with_single_blanks
 from rag_harness.measures.ground_truth import carries, needed_quotes, plain_terms, share_within
 from rag_harness.measures.quotes import as_shown
@@ -23,13 +24,16 @@ QuotePlace = Literal[
     "ranked below k",
     "not found",
     "cut",
+    "older",
     "without",
+    "another part",
     "left out",
     "not in the index",
     "missing",
 ]
-"""Where a quote is. ``without``: its page came without it. ``left out``: the index has its page only up to before it.
-``missing``: the content of the index is not known."""
+"""Where a quote is. ``older``: its page came in another version. ``without``: its page came shortened, without it.
+``another part``: whole chunks of its page came, and none has it. ``left out``: the index has its page only up to before
+it. ``missing``: the content of the index is not known."""
 _NOTHING_SHARED = 0.25
 
 
@@ -41,6 +45,7 @@ class QuoteFact:
         needed: whether the ground truth depends on it.
         rank: first-stage rank of the first candidate that holds it; None where none does.
         position: position in the context, from 1, of the first chunk that holds it; None where none does.
+        version: the piece that came of its page in its place, and that the page does not have; empty where none did.
         sent: number of characters that came of its page or chunk, and the full number, 0 where not known; only for
             ``without``.
     """
@@ -51,6 +56,7 @@ class QuoteFact:
     place: QuotePlace
     rank: int | None = None
     position: int | None = None
+    version: str = ""
     sent: tuple[int, int] = (0, 0)
 
     @property
@@ -149,10 +155,13 @@ def _quotes(case: Case, row: ExperimentResult, shelf: Shelf | None) -> Iterator[
 def _place(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
     """Return where a quote or a page is, and the rank of the first candidate that holds it."""
     doc_id, quote = fact.filename, fact.quote
+    fact = replace(fact, version=_other_version(fact, row, shelf))
     given = [n for n, chunk in enumerate(row.retrieved_chunks) if _holds(chunk, doc_id, quote)]
     if given:
         rank = _rank({row.retrieved_chunks[n].chunk_id for n in given}, row)
         return replace(fact, place="in context", rank=rank, position=given[0] + 1)
+    if fact.version:
+        return replace(fact, place="older")
     holders: list[Chunk] = []
     if shelf is not None and shelf.knows_index:
         holders = shelf.holding(quote) if quote else shelf.of_page(doc_id)
@@ -163,13 +172,33 @@ def _held_by_none(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -
     """Return where a quote was lost that no chunk of the index holds, or whose index is not known."""
     came = bool(_of_page(fact.filename, row, shelf))
     if shelf is None or not shelf.knows_index:
-        return _without(fact, row, shelf) if came else fact
+        return _of_chunks_that_came(fact, row, shelf) if came else fact
     if not shelf.of_page(fact.filename):
         return replace(fact, place="not in the index")
     if shelf.ends_before(fact.filename, fact.quote):
         return replace(fact, place="left out")
     is_cut = shelf.is_cut(fact.filename, fact.quote)
     return _without(fact, row, shelf) if came and not is_cut else replace(fact, place="cut")
+
+
+def _of_chunks_that_came(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
+    """Return what is wrong with the chunks of a page that came without a quote, where the index is not known."""
+    came = [chunk.text for chunk in _of_page(fact.filename, row, shelf)]
+    pages = {} if shelf is None else {doc_id: page.text for doc_id, page in shelf.documents.items()}
+    every = [(chunk.text, pages.get(chunk.metadata.filename, "")) for chunk in row.retrieved_chunks]
+    is_short = are_shortened(every)
+    if fact.quote and is_cut_between(fact.quote, came, is_short):
+        return replace(fact, place="cut")
+    return _without(fact, row, shelf) if is_short or not fact.quote else replace(fact, place="another part")
+
+
+def _other_version(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> str:
+    """Return what came of a page, or is in the index, in place of a quote, where the page itself is known."""
+    if shelf is None or not fact.quote or fact.filename not in shelf.documents:
+        return ""
+    came = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == fact.filename]
+    indexed = [] if shelf.holding(fact.quote) else [chunk.text for chunk in shelf.of_page(fact.filename)]
+    return other_version(fact.quote, [*came, *indexed], shelf.bare_page(fact.filename), row.llm_answer)
 
 
 def among(fact: QuoteFact, row: ExperimentResult, holders: Sequence[Chunk]) -> QuoteFact:

@@ -1,8 +1,12 @@
-"""One line of advice for each cause. A detail without a line has that of its cause."""
+"""One line of advice for each cause. A detail without a line has that of its cause.
+
+Advice never names a part or an option that a pipeline does not have: whoever answers with an own search is not told to
+set ours. What an experiment is made of says which it has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 REMEDIES: Mapping[tuple[str, str], str] = {
     ("Retrieval Miss", ""): "read the evidence beside the question: what would have to match?",
@@ -21,6 +25,42 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "not found",
     ): "hybrid retrieval, a better embedder, or more candidates: --rag-candidates",
     ("Retrieval Miss", "found but ranked below k"): "rerank, or give the model more: --rag-top-k",
+    (
+        "Retrieval Miss",
+        "found and not given",
+    ): "it was found and not passed on: look at what chooses the context, and for which question",
+    (
+        "Retrieval Miss",
+        "ranked too low",
+    ): "look at what orders the chunks: it puts others above this one; or give the model more",
+    (
+        "Retrieval Miss",
+        "too few chunks",
+    ): "give the model more chunks (a larger k), or rank this one higher",
+    (
+        "Retrieval Miss",
+        "not in the context",
+    ): "a search that finds it, or more chunks; return all that was found, to see its place",
+    (
+        "Retrieval Miss",
+        "another part of the page came",
+    ): "rank this part higher or send more chunks; return all that was found, to see its place",
+    (
+        "Retrieval Miss",
+        "the context of another question",
+    ): "look where questions and contexts are mixed up: batch, cache, id; then look at the search",
+    (
+        "Retrieval Miss",
+        "no context came",
+    ): "see why the search returns nothing: a filter, a threshold, an error that nobody sees",
+    (
+        "Retrieval Miss",
+        "the same chunk several times",
+    ): "drop chunks that are the same before the context is filled; index each document once",
+    (
+        "Retrieval Miss",
+        "the same context for every question",
+    ): "see whether the question decides the search: a cache, a default, an order turned round",
     (
         "Retrieval Miss",
         "lost in reranking",
@@ -65,8 +105,48 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "Logic Failure",
         "searched on after all was found",
     ): "have it check what it found before it searches again: later hits mislead it",
+    (
+        "Outdated Info",
+        "the index has another version of the page",
+    ): "index the documents again: what was sent of the page is not what the page says now",
     ("Outdated Info", ""): "take outdated pages out of the index, or filter by status before the prompt",
     ("Logic Failure", ""): "a stronger model, or a prompt that asks for the figures of the sources",
+    (
+        "Logic Failure",
+        "the same answer to every question",
+    ): "see whether the question reaches the model: a cache, a default, an example in the prompt",
+    (
+        "Logic Failure",
+        "the same answer to every question, in another language",
+    ): "see whether the question reaches the model; ask in the prompt for the language of it",
+    (
+        "Logic Failure",
+        "answers in another language",
+    ): "ask in the prompt for the language of the question; look for what translates answers",
+    (
+        "Logic Failure",
+        "not from its context",
+    ): "tell it to answer from the context alone; is the context in the prompt as sent?",
+    (
+        "Logic Failure",
+        "answers from another passage",
+    ): "read the prompt as sent: has it this passage? if so, fewer others, or the best first",
+    (
+        "Logic Failure",
+        "misread",
+    ): "see that the prompt as sent has the passage; if so, ask to keep to it, or a stronger model",
+    (
+        "Logic Failure",
+        "the answer to another question",
+    ): "look where questions and answers are mixed up: a batch, a cache, an id, a shared variable",
+    (
+        "Logic Failure",
+        "repeats the question",
+    ): "read the prompt as sent, and the reply: what is returned is the question",
+    (
+        "Logic Failure",
+        "an error message",
+    ): "read the log: a call fails, and its error is passed on as the answer",
     (
         "Logic Failure",
         "cut short",
@@ -75,7 +155,10 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "Logic Failure",
         "not read where it stood",
     ): "read the prompt as sent: has it all chunks, whole? else a reranker, or fewer chunks",
-    ("Logic Failure", "wrong refusal"): "soften the instruction to refuse, or a stronger model",
+    (
+        "Logic Failure",
+        "wrong refusal",
+    ): "soften the instruction to refuse; first see that the passage is in the prompt as sent",
     (
         "Logic Failure",
         "answered what is not in the documents",
@@ -138,3 +221,29 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "a source that must not be in the prompt",
     ): "filter the page out before the prompt, or take it out of the index",
 }
+"""The advice for an experiment that has all that is named."""
+_WITHOUT: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("Retrieval Miss", "cut by a chunk border"): ("chunk_size", "larger chunks or more overlap, cut between sentences"),
+    ("Retrieval Miss", "not found"): ("candidates", "a search by words and by meaning, or one that looks deeper"),
+    ("Retrieval Miss", "found but ranked below k"): ("top_k", "rank it higher, or give the model more chunks"),
+    ("Retrieval Miss", "lost in reranking"): ("rerank_model", "the reranker put it too low: try another, or none"),
+    (
+        "Logic Failure",
+        "cut short",
+    ): ("max_output_tokens", "allow longer answers: max_tokens; if empty, read the whole reply"),
+    (
+        "Logic Failure",
+        "not read where it stood",
+    ): ("top_k", "read the prompt as sent: has it all chunks, whole? else fewer chunks, or the best first"),
+    ("Logic Failure", "distracted"): ("top_k", "fewer chunks, or drop those that do not belong"),
+    ("Expectation Broken", "cost too much"): ("top_k", "fewer chunks, a cheaper model; or raise the limit"),
+}
+"""The ingredient that an experiment must have for the advice above, and the advice for one without it."""
+
+
+def remedy_of(cause: str, detail: str, ingredients: Collection[str]) -> str:
+    """Return the advice for a cause, for an experiment with these ingredients."""
+    needed, without = _WITHOUT.get((cause, detail), ("", ""))
+    if needed and needed not in ingredients:
+        return without
+    return REMEDIES.get((cause, detail)) or REMEDIES[cause, ""]

@@ -50,6 +50,16 @@ class Golds:
                 return f"the answer is the ground truth of {other.case.query.query_id}, which fits the question better"
         return ""
 
+    def answered(self, case: Case, answer: str) -> str:
+        """Return the question of which an answer has the ground truth, and hardly more; empty where it is none's."""
+        said, figures = plain_terms(answer), written_numbers(answer)
+        for other in self._known:
+            is_other = other.case.query != case.query and not carries(other.case.ground_truth, case.ground_truth)
+            is_like = len(said & other.terms) >= _MOSTLY * len(said) and (not other.figures or figures & other.figures)
+            if said and is_other and is_like and carries(answer, other.case.ground_truth):
+                return other.case.query.query_id
+        return ""
+
 
 def _is_told(text: str) -> bool:
     return len(plain_terms(text) | written_numbers(text)) >= _LEAST_TERMS

@@ -496,7 +496,7 @@ const REASONS = {
 	NOT_IN_SOURCES: () => "The passages that were found do not say it.",
 	CHIT_CHAT: () => "Nothing was looked up.",
 	MODEL_UNAVAILABLE: () => "The model that writes the answers did not answer.",
-	STRICT: () => "In strict mode only answers that pass every check are given.",
+	STRICT: () => "In strict mode an answer is given only where no warning but a weak search speaks against it.",
 };
 
 function reasonOf(reason) {

@@ -16,7 +16,7 @@ Experiments
 Pipelines
     ``assembly`` puts an experiment together; ``engine`` goes through the steps, a file each: ``understanding``,
     ``searching``, ``quality`` (how good is what was found), ``gate``, ``fallback`` (search again), ``asking_again``,
-    ``verification``, ``confidence``, ``deciding``. Every step leaves its decisions in the row.
+    ``contradicting``, ``verification``, ``confidence``, ``deciding``. Every step leaves its decisions in the row.
 
 Prompts
     ``prompts/r1.*.md``, for all of them.

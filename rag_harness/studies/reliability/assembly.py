@@ -10,7 +10,9 @@ from typing import Any, Literal
 from rag_harness.files.sources import file_digest
 from rag_harness.judges.calibration.confidence_file import read_confidence
 from rag_harness.judges.made import judge_of
+from rag_harness.judges.traits import traits
 from rag_harness.measures.judged import Judge
+from rag_harness.models.model_names import chat_name
 from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines import data_of
 from rag_harness.pipelines.generation import Generator
@@ -23,6 +25,7 @@ from rag_harness.settings.profiles import EMBEDDED_URL
 from rag_harness.settings.reliability_numbers import USUAL, ReliabilityNumbers, Thresholds
 from rag_harness.studies.reliability.asking_again import TEMPERATURE, SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
+from rag_harness.studies.reliability.contradicting import MOST_TOKENS, ContradictionModel
 from rag_harness.studies.reliability.engine import Reliable, Steps
 from rag_harness.studies.reliability.fallback import Fallback
 from rag_harness.studies.reliability.searching import Searcher
@@ -61,11 +64,14 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
     numbers = parts.settings.reliability_numbers or USUAL
     thresholds = design.thresholds(numbers)
     searcher = Searcher(retrievers, reranker, rarity, parts.settings.top_k, design.original, numbers.weights)
-    file = parts.settings.path(parts.settings.reliability) / f"{name}.json"
     judge = judge_of(parts)
+    contradictions = _contradiction_model(parts, judge)
+    file = parts.settings.path(parts.settings.reliability) / f"{name}.json"
 
     def made_of() -> Mapping[str, Any]:
-        return {**_made_of(name, parts, retrieval, reranker, judge), **_changed(numbers, design)}
+        made = _made_of(name, parts, retrieval, reranker, judge)
+        asked = {"model asked for contradictions": contradictions.chat.model} if contradictions.chat else {}
+        return {**made, **asked, **_changed(numbers, design)}
 
     pipeline = Reliable(
         searcher,
@@ -73,6 +79,7 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
         Generator(parts.chat(), prompts),
         _again(parts, prompts),
         judge,
+        contradictions,
         rewriter,
         Confidence(read_confidence(file), cache(made_of), numbers.formula),
         thresholds,
@@ -101,6 +108,16 @@ def _again(parts: RunParts, prompts: Prompts) -> SecondAsking:
     """Return what asks a second time: at another temperature; without one, with other sources."""
     varies = parts.settings.chat_base_url == EMBEDDED_URL
     return SecondAsking(parts.chat() if varies else parts.chat(temperature=TEMPERATURE), prompts, varies)
+
+
+def _contradiction_model(parts: RunParts, judge: Judge) -> ContradictionModel:
+    """Return the judge's model, else the one that answers; none where both are parts of this process."""
+    settings = parts.settings
+    answers_here = settings.chat_base_url == EMBEDDED_URL or chat_name(settings) == "mock"
+    role = "judge" if traits(judge).asks_model else "" if answers_here else "answer"
+    if not role:
+        return ContradictionModel()
+    return ContradictionModel(parts.chat(role, temperature=0.0, max_output_tokens=MOST_TOKENS), role)
 
 
 def _prepared(retrieval: Retrieval, design: Design) -> Callable[[Sequence[Query]], None]:

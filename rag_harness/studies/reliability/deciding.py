@@ -5,31 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from rag_harness.settings.reliability_numbers import Thresholds
+from rag_harness.settings.reliability_numbers import WEAK_SIGNALS, Thresholds
 from rag_harness.studies.reliability.quality import Signals
 from rag_harness.studies.reliability.verification import Checked
 from rag_harness.types import Answer
 
 Outcome = Literal["pass", "warn", "abstain"]
 _SHOWN = 80
-_SERIOUS = (
-    "UNGROUNDED",
-    "CONFLICTING_SOURCES",
-    "CONTRADICTS_SOURCE",
-    "OUTDATED_SOURCE",
-    "INCONSISTENT",
-    "NO_CITATION",
-    "UNKNOWN_SOURCE",
-)
-"""Codes with which an answer never passes, however confident it is. A reason begins with its code."""
 
 
 def outcome(confidence: float, answer: Answer, codes: list[str], thresholds: Thresholds) -> Outcome:
-    """Return the outcome for an answer. An answer that says it does not know counts as abstaining."""
+    """Return the outcome for an answer: with a reason code it never passes, however confident it is.
+
+    An answer that says it does not know counts as abstaining.
+    """
     if answer.abstained or confidence < thresholds.warned:
         return "abstain"
-    is_serious = any(code.startswith(_SERIOUS) for code in codes)
-    return "warn" if is_serious or confidence < thresholds.passed else "pass"
+    return "warn" if codes or confidence < thresholds.passed else "pass"
 
 
 def codes_of(answer: Answer, signals: Signals, checked: Checked, thresholds: Thresholds) -> list[str]:
@@ -39,11 +31,9 @@ def codes_of(answer: Answer, signals: Signals, checked: Checked, thresholds: Thr
 
 def of_retrieval(signals: Signals, thresholds: Thresholds) -> list[str]:
     """Return the reason codes about the retrieved sources."""
-    low = [
-        ("LOW_RELEVANCE", signals.relevance, thresholds.relevance),
-        ("LOW_COVERAGE", signals.coverage, thresholds.coverage),
-    ]
-    return [name for name, value, limit in low if value is not None and value < limit]
+    low = [(signals.relevance, thresholds.relevance), (signals.coverage, thresholds.coverage)]
+    named = zip(WEAK_SIGNALS, low, strict=True)
+    return [name for name, (value, limit) in named if value is not None and value < limit]
 
 
 def _of_answer(answer: Answer, checked: Checked, thresholds: Thresholds) -> Iterator[str]:

@@ -16,6 +16,7 @@ from rag_harness.settings.reliability_numbers import Thresholds
 from rag_harness.studies.reliability import deciding, gate, replies
 from rag_harness.studies.reliability.asking_again import SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
+from rag_harness.studies.reliability.contradicting import ContradictionModel
 from rag_harness.studies.reliability.fallback import Fallback
 from rag_harness.studies.reliability.quality import Signals
 from rag_harness.studies.reliability.searching import Searcher, SearchResult
@@ -47,6 +48,7 @@ class Reliable:
         generator: answers from the sources.
         again: gives the second answer.
         judge: judges groundedness.
+        contradictions: asks a model which sources contradict each other.
         rewriter: decomposes questions; None if rules do it.
         confidence: computes the confidence.
         thresholds: the limits of all decisions.
@@ -59,6 +61,7 @@ class Reliable:
     generator: Generator
     again: SecondAsking
     judge: Judge
+    contradictions: ContradictionModel
     rewriter: ChatModel | None
     confidence: Confidence
     thresholds: Thresholds
@@ -108,7 +111,7 @@ class Reliable:
             return Checked(reasons=DECLINED if answer.abstained else UNVERIFIED)
         checks = (
             asyncio.ensure_future(grounded(self.judge, query.text, answer, trace.context, trace)),
-            asyncio.ensure_future(trace.beside("contradict", conflicts, answer, tuple(trace.context))),
+            asyncio.ensure_future(self._contradictions(answer, trace)),
             asyncio.ensure_future(self.again.agreement(query, answer, trace)),
         )
         try:
@@ -121,6 +124,11 @@ class Reliable:
         return replace(
             conflicting, groundedness=said.share, self_consistency=agreed, unsupported=said.claims, reasons=reasons
         )
+
+    async def _contradictions(self, answer: Answer, trace: Trace) -> Checked:
+        context = tuple(trace.context)
+        told = await self.contradictions.asked(context, trace)
+        return await trace.beside("contradict", conflicts, answer, context, told)
 
     def _decided(self, answer: Answer, found: SearchResult, checked: Checked, trace: Trace) -> PipelineOutput:
         with trace.stage("confidence"):

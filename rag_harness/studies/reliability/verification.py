@@ -14,6 +14,7 @@ from rag_harness.judges.spent import spending
 from rag_harness.measures.judged import Judge, Material, Support
 from rag_harness.measures.judged.measure import supported_share, values
 from rag_harness.pipelines.trace import Trace
+from rag_harness.studies.reliability.contradicting import BY_RULES, ModelPairs, PassagePair
 from rag_harness.studies.reliability.told import decisions_of
 from rag_harness.types import Answer, Call, Decision, Hit
 from rag_harness.words.citation_marks import CITATION
@@ -86,28 +87,37 @@ async def grounded(judge: Judge, question: str, answer: Answer, context: Sequenc
     return Grounded(share.value, share.reason, tuple(claims))
 
 
-def conflicts(answer: Answer, context: Sequence[Hit]) -> Checked:
+def conflicts(answer: Answer, context: Sequence[Hit], told: ModelPairs = BY_RULES) -> Checked:
     """Return the contradictions between sources, if the answer cites one of them, and between answer and sources.
 
-    The rate is the share of these pairs that conflict. An answer without citations is compared with all sources.
+    Those between sources are what a model told; where none did, rules find them, as they do those of the answer. The
+    rate is the share of these pairs that conflict. An answer without citations is compared with all sources.
     """
     texts, names = [hit.chunk.text for hit in context], [hit.chunk.doc_id for hit in context]
     used = sorted({n - 1 for n in answer.citations} or range(len(context)))
-    between = [one for one in contradictions(texts) if {one.first.text, one.second.text} & set(used)]
+    each = _pairs_by_rules(texts) if told.pairs is None else told.pairs
+    between = [one for one in each if {one.first, one.second} & set(used)]
     denied = against(answer.text, [texts[place] for place in used])
-    pairs = sorted({(one.first.text, one.second.text) for one in between})
+    pairs = sorted({(one.first, one.second) for one in between})
     sources = sorted({used[one.second.text] for one in denied})
-    possible = _pairs(len(context), used) + len(used)
+    differences = [*((one.kind, one.differs) for one in between), *((one.kind, one.differs) for one in denied)]
     unread = no_rules("contradictions are looked for in English", answer.text, *texts)
+    possible = _pairs(len(context), used) + (0 if unread else len(used))
     rate = (len(pairs) + len(sources)) / possible if possible else 0.0
+    nobody = bool(unread) and (told.pairs is None or not possible)
+    reason = unread if nobody and told is BY_RULES else "; ".join(filter(None, (told.why, unread)))
     return Checked(
-        contradiction=None if unread else rate,
-        reasons=(("contradiction", unread),) if unread else (),
+        contradiction=None if nobody else rate,
+        reasons=(("contradiction", reason),) if reason else (),
         conflicting=tuple(dict.fromkeys((names[i], names[j]) for i, j in pairs)),
         against=tuple(dict.fromkeys(names[place] for place in sources)),
         outdated=outdated(answer, context),
-        differences=tuple({"kind": one.kind, "differs": list(one.differs)} for one in [*between, *denied]),
+        differences=tuple({"kind": kind, "differs": list(differs)} for kind, differs in differences),
     )
+
+
+def _pairs_by_rules(texts: Sequence[str]) -> list[PassagePair]:
+    return [PassagePair(one.first.text, one.second.text, one.kind, one.differs) for one in contradictions(texts)]
 
 
 def _pairs(n: int, used: Collection[int]) -> int:

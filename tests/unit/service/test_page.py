@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rag_harness.service import answering
+from rag_harness.settings import reliability_numbers
 from rag_harness.shown.every_page import scripted, styled
 from rag_harness.studies import reliability
 
@@ -100,7 +101,10 @@ def test_the_script_is_small_and_makes_no_markup() -> None:
 
 
 def test_each_reason_code_has_a_sentence() -> None:
-    rooms = [*Path(str(files(reliability))).glob("*.py"), Path(str(answering.__file__))]
+    rooms = [
+        *Path(str(files(reliability))).glob("*.py"),
+        *map(Path, (answering.__file__, reliability_numbers.__file__)),
+    ]
     codes = {code for room in rooms for code in CODE.findall(room.read_text(encoding="utf-8"))}
     known = set(re.findall(r"^\t([A-Z_]+): \(", PAGE.joinpath("page.js").read_text(encoding="utf-8"), re.M))
     assert {"UNGROUNDED_CLAIM", "MODEL_UNAVAILABLE", "STRICT", "LOW_COVERAGE", "CHIT_CHAT"} <= codes

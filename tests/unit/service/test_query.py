@@ -89,6 +89,26 @@ def test_strict_mode_gives_no_answer_that_has_a_warning(tmp_path: Path) -> None:
     assert "45" not in body["answer"]
 
 
+@pytest.mark.parametrize(
+    ("why", "confidence", "wanted"),
+    [
+        ("LOW_COVERAGE", 0.74, "warn"),
+        ("LOW_RELEVANCE; LOW_COVERAGE", 0.74, "warn"),
+        ("LOW_COVERAGE", 0.69, "abstain"),
+        ("", 0.69, "abstain"),
+        ("UNGROUNDED_ANSWER; LOW_COVERAGE", 0.74, "abstain"),
+        ("CONFLICTING_SOURCES: a.md, b.md; LOW_COVERAGE", 0.74, "abstain"),
+    ],
+)
+def test_strict_mode_gives_what_is_sure_enough_although_the_search_is_weak_with_a_warning(
+    tmp_path: Path, why: str, confidence: float, wanted: str
+) -> None:
+    decision = Decision("decision", "warn", confidence, 0.7, why)
+    output = replace(passed(), confidence=confidence, decisions=(decision,))
+    body = ask(tmp_path, Says(output), {"query": "lamps?", "mode": "strict"}).json()
+    assert (body["decision"], "45" in body["answer"]) == (wanted, wanted == "warn")
+
+
 def test_strict_mode_asks_the_strict_variant(tmp_path: Path) -> None:
     plain, strict = Says(passed()), Says(passed("pass", "STRICT_ONE"))
     both = replace(said_by(plain), strict=said_by(strict).experiment)

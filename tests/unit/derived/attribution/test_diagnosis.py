@@ -10,10 +10,12 @@ import pytest
 from rag_harness.derived.attribution.cause_names import TOP_LEVEL
 from rag_harness.derived.attribution.diagnosis import FailureFacts, Trialled, diagnose
 from rag_harness.derived.attribution.gold import GoldFacts, QuoteFact
-from rag_harness.derived.attribution.remedies import REMEDIES
+from rag_harness.derived.attribution.remedies import REMEDIES, remedy_of
+from rag_harness.derived.attribution.trial_signs import TrialSigns
 from rag_harness.derived.attribution.unfinished import CutOff
 from rag_harness.measures.ground_truth import Rightness
 
+INGREDIENTS = ("chunk_size", "candidates", "top_k", "rerank_model", "max_output_tokens")
 WRONG, RIGHT = Rightness(0.2, False), Rightness(1.0, True)
 HERE = QuoteFact("a.md", "It takes 3 days.", True, "in context", 1, 5)
 ALSO = QuoteFact("b.md", "Express costs €9.", True, "in context", 2)
@@ -177,23 +179,21 @@ def test_each_rule(known: FailureFacts, came: dict[str, Trialled], cause: str, d
     found = diagnose(known, came)
     assert (found.cause, found.detail, found.repaired_by) == (cause, detail, by)
     assert found.evidence
-    assert found.remedy == (REMEDIES.get((cause, detail)) or REMEDIES[cause, ""])
+    assert remedy_of(cause, detail, ())
 
 
 def test_the_worst_place_of_several_quotes_is_named_and_counted() -> None:
     cut = QuoteFact("b.md", "Express costs €9.", True, "cut")
     found = diagnose(facts(GoldFacts((GONE, cut, HERE))))
     assert found.detail == "cut by a chunk border"
-    assert (
-        found.evidence == "2 of 3 quotes; b.md is in the index, but no chunk holds the quote whole: “Express costs €9.”"
-    )
+    assert found.evidence == "2 of 3 quotes; b.md came in parts: no chunk holds the quote whole: “Express costs €9.”"
 
 
 def test_a_page_that_came_without_the_passage_says_how_much_came() -> None:
     found = diagnose(facts(GoldFacts((PART,))))
     said = "chunks of a.md came without the passage, 200 characters of 1,900: “It takes 3 days.”"
     assert found.evidence == said
-    assert "whole" in found.remedy
+    assert "whole" in remedy_of(found.cause, found.detail, ())
     unknown = replace(PART, sent=(200, 0))
     assert "200 characters: “" in diagnose(facts(GoldFacts((unknown,)))).evidence
 
@@ -201,7 +201,7 @@ def test_a_page_that_came_without_the_passage_says_how_much_came() -> None:
 def test_evidence_that_is_not_read_says_where_it_stood() -> None:
     found = diagnose(facts(GoldFacts((HERE,), given=5), abstained=True), tried("+gold_at_both_ends"))
     assert "at place 5 of 5; with the evidence first and last it is right" in found.evidence
-    assert "prompt as sent" in found.remedy
+    assert "prompt as sent" in remedy_of(found.cause, found.detail, ())
 
 
 def test_of_a_context_that_nobody_counted_no_place_is_named() -> None:
@@ -217,11 +217,82 @@ def test_of_a_context_that_nobody_counted_no_place_is_named() -> None:
             QuoteFact("a.md", "Some.", True, "ranked below k", 7),
             "a.md is a candidate below the context (rank 7): “Some.”",
         ),
-        (QuoteFact("a.md", "", True, "missing"), "a.md is not in the context"),
+        (QuoteFact("a.md", "", True, "missing"), "a.md is not in the context; 0 chunks came"),
     ],
 )
 def test_a_miss_says_where_the_quote_is(fact: QuoteFact, said: str) -> None:
     assert diagnose(facts(GoldFacts((fact,)))).evidence == said
+
+
+ABSENT = QuoteFact("a.md", "It takes 3 days.", True, "missing")
+OTHER_PART = QuoteFact("a.md", "It takes 3 days.", True, "another part")
+OLDER = QuoteFact("a.md", "It takes 3 days.", True, "older", version="It takes 5 days.")
+
+
+@pytest.mark.parametrize(
+    ("gold", "signs", "detail"),
+    [
+        (GoldFacts((ABSENT,)), TrialSigns(), "no context came"),
+        (GoldFacts((ABSENT,), given=5), TrialSigns(distinct=5), "not in the context"),
+        (GoldFacts((OTHER_PART,), given=5), TrialSigns(distinct=5), "another part of the page came"),
+        (GoldFacts((ABSENT,), given=5), TrialSigns(distinct=5, by_words=6), "not in the context"),
+        (GoldFacts((ABSENT,), given=5), TrialSigns(distinct=5, by_words=5), "ranked too low"),
+        (GoldFacts((ABSENT,), given=3), TrialSigns(distinct=3, by_words=4), "too few chunks"),
+        (GoldFacts((ABSENT,), given=3), TrialSigns(distinct=3), "not in the context"),
+        (GoldFacts((ABSENT,), given=1), TrialSigns(distinct=1), "too few chunks"),
+        (GoldFacts((ABSENT, ALSO), given=3), TrialSigns(distinct=3), "too few chunks"),
+        (GoldFacts((ABSENT,), given=4), TrialSigns(distinct=2, by_words=1), "the same chunk several times"),
+        (GoldFacts((ABSENT,), given=4), TrialSigns(distinct=4, strange_context="x"), "the context of another question"),
+        (GoldFacts((ABSENT,), given=4), TrialSigns(same_context="x"), "the same context for every question"),
+        (GoldFacts((OLDER,), given=4), TrialSigns(), "the index has another version of the page"),
+        (GoldFacts((replace(GONE, place="lost in reranking"),)), TrialSigns(), "found and not given"),
+        (GoldFacts((replace(GONE, place="lost in reranking"),)), TrialSigns(reranks=True), "lost in reranking"),
+        (None, TrialSigns(unread="none is drawn from there"), "not read where it stood"),
+        (None, TrialSigns(another="q9", unsent="14"), "the answer to another question"),
+        (None, TrialSigns(unsent="14", drawn_from=2), "not from its context"),
+        (None, TrialSigns(drawn_from=2), "answers from another passage"),
+        (None, TrialSigns(same_answer="x"), "the same answer to every question"),
+        (None, TrialSigns(same_answer="x", language="de"), "the same answer to every question, in another language"),
+        (GoldFacts((ABSENT,)), TrialSigns(same_answer="x", same_context="y"), "the same context for every question"),
+        (GoldFacts((GONE,)), TrialSigns(strange_context="x"), "the context of another question"),
+        (GoldFacts((PART,)), TrialSigns(strange_context="x"), "the page came without the passage"),
+        (
+            GoldFacts((replace(GONE, place="lost in reranking"),)),
+            TrialSigns(strange_context="x", reranks=True),
+            "lost in reranking",
+        ),
+        (
+            GoldFacts((replace(GONE, place="ranked below k"),)),
+            TrialSigns(strange_context="x"),
+            "found but ranked below k",
+        ),
+        (GoldFacts((replace(GONE, place="not in the index"),)), TrialSigns(strange_context="x"), "not in the index"),
+        (None, TrialSigns(instead="an error message"), "an error message"),
+        (GoldFacts((GONE,)), TrialSigns(language="de"), "answers in another language"),
+    ],
+)
+def test_signs_without_an_index_name_the_cause(gold: GoldFacts | None, signs: TrialSigns, detail: str) -> None:
+    found = diagnose(facts(gold, signs=signs))
+    assert (found.detail, (found.cause, detail) in REMEDIES) == (detail, True)
+
+
+def test_what_was_sent_beside_the_evidence_is_old_where_the_answer_has_its_figure() -> None:
+    both = replace(HERE, version="It takes 5 days.")
+    assert diagnose(facts(GoldFacts((both,)), answer="5 days.")).cause == "Outdated Info"
+    assert diagnose(facts(GoldFacts((both,)), answer="9 days.")).cause == "Logic Failure"
+
+
+def test_a_refusal_in_another_language_is_a_miss_where_evidence_is_lost() -> None:
+    signs = TrialSigns(language="de")
+    assert diagnose(facts(GoldFacts((GONE,)), abstained=True, signs=signs)).cause == "Retrieval Miss"
+    assert diagnose(facts(abstained=True, signs=signs)).detail == "answers in another language"
+
+
+@pytest.mark.parametrize("signs", [TrialSigns(language="de"), TrialSigns(unlike=True)])
+def test_an_answer_that_words_cannot_judge_fails_where_it_has_none_of_them(signs: TrialSigns) -> None:
+    unknown = Rightness(None, False)
+    assert not facts(right=unknown).fails_by_gold
+    assert facts(right=unknown, signs=signs).fails_by_gold
 
 
 def test_what_is_left_unsaid_is_counted_and_named() -> None:
@@ -263,7 +334,14 @@ def test_a_replayed_answer_is_no_second_answer() -> None:
 
 def test_every_cause_has_something_to_do() -> None:
     assert {cause for cause, detail in REMEDIES if not detail} == set(TOP_LEVEL)
-    assert all(len(remedy) <= 90 for remedy in REMEDIES.values())
+    assert all(len(remedy_of(*named, given)) <= 90 for named in REMEDIES for given in ((), INGREDIENTS))
+
+
+@pytest.mark.parametrize(("cause", "detail"), [*REMEDIES])
+def test_who_has_no_such_part_is_not_told_to_change_it(cause: str, detail: str) -> None:
+    plain = remedy_of(cause, detail, ())
+    assert "--rag-" not in plain
+    assert ("rerank" in plain) == (detail == "lost in reranking"), "this detail is named only where a reranker is told"
 
 
 def test_a_refusal_that_only_its_words_tell_is_quoted() -> None:

@@ -61,10 +61,17 @@ def test_where_nobody_knows_the_index_it_is_only_missing() -> None:
 
 
 def test_a_page_that_came_without_the_quote_says_how_much_of_it_came() -> None:
-    came, whole = len(CHUNKS[BESIDE].text), len(PAGES[2].text)
-    for known, sent in ((None, (came, 0)), (Shelf(None, PAGES), (came, whole))):
-        (lost,) = gold_facts(TENT, row([BESIDE]), known).lost
+    text, whole = CHUNKS[BESIDE].text[:-4], len(PAGES[2].text)
+    short = make_row(retrieved_chunks=[make_chunk(BESIDE, text=text)], candidates=[])
+    for known, sent in ((None, (len(text), 0)), (Shelf(None, PAGES), (len(text), whole))):
+        (lost,) = gold_facts(TENT, short, known).lost
         assert (lost.place, lost.sent) == ("without", sent)
+
+
+def test_a_whole_chunk_of_a_page_without_the_quote_is_another_part() -> None:
+    for known in (None, Shelf(None, PAGES)):
+        (lost,) = gold_facts(TENT, row([BESIDE]), known).lost
+        assert lost.place == "another part"
 
 
 @pytest.mark.parametrize("part", [slice(None, 45), slice(-45, None)])
@@ -91,7 +98,7 @@ def test_a_page_is_known_by_its_text_where_a_service_has_names_of_its_own(name: 
     assert (lost.place, lost.sent) == ("without", (40, len(PAGES[2].text)))
     other = make_chunk(f"{name}#1", text="Tents are sold in the shop at the harbour, and there alone.")
     (lost,) = gold_facts(TENT, make_row(retrieved_chunks=[other], candidates=[]), Shelf(None, PAGES)).lost
-    assert lost.place == ("missing" if name == "hit-1" else "without")
+    assert lost.place == ("missing" if name == "hit-1" else "another part")
 
 
 def test_the_end_of_a_page_that_the_index_lacks_is_not_in_the_index() -> None:

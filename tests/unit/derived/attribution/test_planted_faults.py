@@ -82,7 +82,7 @@ def test_evidence_that_is_ranked_below_the_context(tmp_path: Path) -> None:
 
 def test_a_context_that_is_ignored(tmp_path: Path) -> None:
     found = causes(tmp_path, Pipeline(CHUNKS, says=lambda _: "That depends on your order."))
-    assert found == dict.fromkeys([f"q{n}" for n in range(6)], ("Logic Failure", "misread"))
+    assert found == dict.fromkeys([f"q{n}" for n in range(6)], ("Logic Failure", "the same answer to every question"))
 
 
 def test_a_reader_that_refuses(tmp_path: Path) -> None:

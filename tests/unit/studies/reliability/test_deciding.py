@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rag_harness.judges.calibration.confidence_file import HeldOut, SavedConfidence, SavedPromise
 from rag_harness.judges.calibration.logistic import Logistic
-from rag_harness.settings.reliability_numbers import NORMAL, STRICT
+from rag_harness.settings.reliability_numbers import NORMAL, STRICT, Thresholds
 from rag_harness.studies.reliability.confidence import Confidence, formula
 from rag_harness.studies.reliability.deciding import codes_of, outcome
 from rag_harness.studies.reliability.quality import Signals
@@ -125,7 +126,9 @@ def test_who_does_not_know_says_so_and_nothing_else() -> None:
         (0.59, [], "warn"),
         (0.2, [], "warn"),
         (0.19, [], "abstain"),
-        (0.9, ["LOW_COVERAGE"], "pass"),
+        (0.9, ["LOW_COVERAGE"], "warn"),
+        (0.9, ["LOW_RELEVANCE"], "warn"),
+        (0.1, ["LOW_COVERAGE"], "abstain"),
         (0.9, ["OUTDATED_SOURCE: a.md"], "warn"),
         (0.9, ["UNGROUNDED_CLAIM: x"], "warn"),
         (0.9, ["NO_CITATION"], "warn"),
@@ -134,6 +137,15 @@ def test_who_does_not_know_says_so_and_nothing_else() -> None:
 )
 def test_outcome(confidence: float, codes: list[str], wanted: str) -> None:
     assert outcome(confidence, CITED, codes, NORMAL) == wanted
+
+
+@pytest.mark.parametrize("limits", [NORMAL, STRICT], ids=["normal", "strict"])
+@pytest.mark.parametrize("signal", ["relevance", "coverage"])
+def test_a_signal_below_its_limit_never_passes_and_withholds_nothing(limits: Thresholds, signal: str) -> None:
+    weak = replace(GOOD, **{signal: getattr(limits, signal) - 0.01})
+    assert outcome(0.99, CITED, codes_of(CITED, weak, Checked(0.9, 0.0, 1.0), limits), limits) == "warn"
+    enough = replace(GOOD, **{signal: getattr(limits, signal)})
+    assert outcome(0.99, CITED, codes_of(CITED, enough, Checked(0.9, 0.0, 1.0), limits), limits) == "pass"
 
 
 def test_strict_is_stricter() -> None:

@@ -17,9 +17,10 @@ from rag_harness.models.rerankers.mock import MockReranker
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.rarity import Rarity
-from rag_harness.settings.reliability_numbers import NORMAL, Thresholds
+from rag_harness.settings.reliability_numbers import NORMAL, STRICT, Thresholds
 from rag_harness.studies.reliability.asking_again import SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
+from rag_harness.studies.reliability.contradicting import ContradictionModel
 from rag_harness.studies.reliability.engine import Reliable, Steps
 from rag_harness.studies.reliability.fallback import Fallback
 from rag_harness.studies.reliability.searching import Searcher, by_meaning
@@ -93,6 +94,7 @@ def made(
         Generator(chat, prompts),
         SecondAsking(chat, prompts, varies_sources=True),
         JudgeSays(judged),  # type: ignore[arg-type]
+        ContradictionModel(),
         None,
         Confidence(None, dict),
         thresholds,
@@ -120,6 +122,17 @@ def test_an_answer_that_passes() -> None:
     assert {"retrieve", "rerank", "quality", "generate", "verify", "contradict", "again"} <= {
         stage.name for stage in output.stages
     }
+
+
+@pytest.mark.parametrize("thresholds", [NORMAL, STRICT], ids=["normal", "strict"])
+def test_sources_without_a_word_of_the_question_are_a_warning_and_the_answer_is_given(thresholds: Thresholds) -> None:
+    output = run(Finds(PAGES), Says(ANSWER, ANSWER), "Which animals live here?", thresholds=thresholds)
+    said = decisions(output)
+    assert said["signal: coverage"].value == 0.0
+    assert output.confidence is not None
+    assert output.confidence >= thresholds.passed
+    assert (said["decision"].outcome, said["decision"].reason) == ("warn", "LOW_COVERAGE")
+    assert output.answer.text == ANSWER
 
 
 def test_the_second_answer_sees_other_sources() -> None:

@@ -1,0 +1,211 @@
+"""What the trials of an experiment show together: one answer or one context for all, contexts that fit no question.
+
+A single trial does not show it. The first rows of a run are enough, and nothing of the pipeline has to be known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+from rag_harness.derived.attribution.sent_passages import are_shortened
+from rag_harness.derived.attribution.shelf import Shelf, bare
+from rag_harness.measures.ground_truth import carries, plain_terms, share_within
+from rag_harness.results.row import ExperimentResult
+from rag_harness.retrieval.lexical import Bm25Index
+from rag_harness.retrieval.rarity import Rarity
+from rag_harness.types import Chunk
+from rag_harness.words.abstention import declines
+from rag_harness.words.terms import terms
+
+_FEWEST, _MOST_OF_ALL = 3, 0.5
+"""Least number of different questions with one answer, and their least share of all questions."""
+_STRANGE, _SOME, _SOME_OF_ALL = 0.34, 0.5, 0.2
+_STRANGE_ALONE = 0.12
+_FEWEST_TERMS = 2
+_FEWEST_WORDS, _DRAWN = 4, 0.7
+"""Least number of an answer's content words, and least share of them in a chunk that it is drawn from."""
+_LARGEST = 20_000_000
+"""Characters of pages that are searched by words; of more, nothing is said by such a search."""
+_SHOWN = 60
+
+
+class WordSearch:
+    """A plain search of the pages by words, to hold against what a pipeline sent."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    @cached_property
+    def _paragraphs(self) -> list[Chunk]:
+        pages = self._shelf.documents.values()
+        if sum(len(page.text) for page in pages) > _LARGEST:
+            return []
+        return [
+            Chunk(f"{page.doc_id}#{n}", page.doc_id, text)
+            for page in pages
+            for n, text in enumerate(page.text.split("\n\n"))
+            if text.strip()
+        ]
+
+    @cached_property
+    def _index(self) -> Bm25Index:
+        return Bm25Index(lambda: self._paragraphs)
+
+    @cached_property
+    def _rarity(self) -> Rarity:
+        return Rarity(self._paragraphs)
+
+    def place_of(self, question: str, quote: str, most: int = 50) -> int:
+        """Return at which place the words of a question find a passage, from 1; 0 where they do not."""
+        wanted = "".join(quote.split())
+        if not self._paragraphs or not wanted:
+            return 0
+        found = self._index.search(question, most)
+        return next((n for n, hit in enumerate(found, 1) if wanted in "".join(hit.chunk.text.split())), 0)
+
+    def fit(self, question: str, contexts: Sequence[str]) -> float | None:
+        """Return how much of a question's words contexts have, as a share of what so many paragraphs could have.
+
+        None where the question has too few words to tell, or no paragraph has any of them.
+        """
+        asked = terms(question)
+        if not self._paragraphs or not contexts or len(asked) < _FEWEST_TERMS:
+            return None
+        best = " ".join(hit.chunk.text for hit in self._index.search(question, len(contexts)))
+        possible, found = asked & terms(best), asked & terms(" ".join(contexts))
+        weight = sum(map(self._rarity.of, possible))
+        return sum(map(self._rarity.of, found)) / weight if weight else None
+
+    def are_shortened(self, row: ExperimentResult) -> bool:
+        """Return whether the chunks of a row were shortened on their way."""
+        pages = self._shelf.documents
+        found = ((chunk.text, pages.get(chunk.metadata.filename)) for chunk in row.retrieved_chunks)
+        return are_shortened([(text, page.text if page is not None else "") for text, page in found])
+
+
+class AcrossTrials:
+    """The rows of an experiment, seen together.
+
+    Args:
+        rows: returns its first rows; called on first use.
+        search: a search of its pages by words; None where no pages are known.
+    """
+
+    def __init__(self, rows: Callable[[], Iterable[ExperimentResult]], search: WordSearch | None) -> None:
+        self._make, self._search = rows, search
+
+    @property
+    def search(self) -> WordSearch | None:
+        """The search of the pages by words."""
+        return self._search
+
+    @cached_property
+    def _rows(self) -> list[ExperimentResult]:
+        return list({bare(row.query): row for row in self._make()}.values())
+
+    @cached_property
+    def _answers(self) -> Counter[str]:
+        return Counter(bare(row.llm_answer) for row in self._rows)
+
+    @cached_property
+    def _truths(self) -> dict[str, set[str]]:
+        """The ground truths of the questions that one answer was given to."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for row in self._rows:
+            found[bare(row.llm_answer)].add(bare(row.ground_truth))
+        return found
+
+    @cached_property
+    def _contexts(self) -> Counter[tuple[str, ...]]:
+        return Counter(_texts(row) for row in self._rows)
+
+    @cached_property
+    def _fits(self) -> list[float]:
+        return [fit for row in self._rows if (fit := self._fit(row)) is not None]
+
+    def _fit(self, row: ExperimentResult) -> float | None:
+        """Return how a context fits its question; None where chunks are shortened, which lose words by that."""
+        if self._search is None or self._are_shortened:
+            return None
+        return self._search.fit(row.query, _texts(row))
+
+    @cached_property
+    def _are_shortened(self) -> bool:
+        """Whether the chunks of most questions were shortened on their way."""
+        found = [self._search.are_shortened(row) for row in self._rows] if self._search is not None else []
+        return sum(found) > _MOST_OF_ALL * len(found)
+
+    def same_answer(self, row: ExperimentResult) -> str:
+        """Return how many questions have the answer of ``row``, where most have it; else empty. Refusals count not."""
+        said = bare(row.llm_answer)
+        number = self._answers[said]
+        is_one = len(self._truths.get(said, ())) >= _FEWEST
+        if not said or not is_one or not self._are_most(number) or declines(row.llm_answer):
+            return ""
+        return f"{number} of {len(self._rows)} different questions have this answer: “{row.llm_answer[:_SHOWN]}”"
+
+    def same_context(self, row: ExperimentResult) -> str:
+        """Return how many questions have the context of ``row``, where most have it; else empty."""
+        number = self._contexts[_texts(row)]
+        if not row.retrieved_chunks or not self._are_most(number):
+            return ""
+        return f"{number} of {len(self._rows)} different questions have this context"
+
+    def strange_context(self, row: ExperimentResult) -> str:
+        """Return why a context is not one of this question; empty where nothing says so.
+
+        One context without the question's words may be a search by meaning that failed. Where several of a run are so,
+        contexts and questions were mixed up.
+        """
+        fit = self._fit(row)
+        if fit is None:
+            return ""
+        strange = sum(each < _STRANGE for each in self._fits)
+        together = strange >= _FEWEST and strange >= _SOME_OF_ALL * len(self._fits)
+        if fit >= (_SOME if together else _STRANGE_ALONE):
+            return ""
+        named = ", ".join(dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks if chunk.text))
+        others = f"; so it is for {strange} of {len(self._fits)} questions" if together else ""
+        return f"it has {fit:.0%} of the question's words that the documents offer: {named or 'no page named'}{others}"
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """The places in their contexts of the chunk that an answer is drawn from, and of the truth; 0 without one."""
+        return [(drawn_from(row.llm_answer, _texts(row)), _place_of_truth(row)) for row in self._rows]
+
+    def unread(self, place: int) -> str:
+        """Return that no answer is drawn from ``place`` of its context or further on (or before); else empty.
+
+        Several truths have to be there: otherwise answers are drawn from where the search puts the truth.
+        """
+        drawn = [from_ for from_, _ in self._places if from_]
+        if len(drawn) < _FEWEST or not place or min(drawn) <= place <= max(drawn):
+            return ""
+        is_behind = place > max(drawn)
+        missed = sum(truth > max(drawn) if is_behind else 0 < truth < min(drawn) for _, truth in self._places)
+        if missed < _FEWEST:
+            return ""
+        where = f"behind place {max(drawn)}" if is_behind else f"before place {min(drawn)}"
+        return f"none of {len(drawn)} answers is drawn from a chunk {where}, and {missed} truths are there"
+
+    def _are_most(self, number: int) -> bool:
+        return number >= _FEWEST and number > _MOST_OF_ALL * len(self._rows)
+
+
+def drawn_from(answer: str, texts: Sequence[str]) -> int:
+    """Return the place, from 1, of the one text that has most words of an answer; 0 where none has, or several."""
+    words = plain_terms(answer)
+    shares = [share_within(plain_terms(text), words) for text in texts]
+    best = max(shares, default=0.0)
+    is_one = len(words) >= _FEWEST_WORDS and best >= _DRAWN and shares.count(best) == 1
+    return shares.index(best) + 1 if is_one else 0
+
+
+def _place_of_truth(row: ExperimentResult) -> int:
+    return next((n for n, text in enumerate(_texts(row), 1) if carries(text, row.ground_truth)), 0)
+
+
+def _texts(row: ExperimentResult) -> tuple[str, ...]:
+    return tuple(chunk.text for chunk in row.retrieved_chunks)

@@ -1,0 +1,96 @@
+"""What the trials of an experiment show together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from rag_harness.derived.attribution.across_trials import AcrossTrials, WordSearch, drawn_from
+from rag_harness.derived.attribution.shelf import Shelf
+from rag_harness.results.row import ExperimentResult
+from rag_harness.types import Document
+from tests.unit.rows import make_chunk, make_row
+
+THINGS = ("lamp", "kettle", "tent", "desk", "sofa", "scarf", "mirror", "pillow")
+PAGES = [
+    Document(f"{thing}.md", f"# The {thing}\n\nYou may return the {thing} within {n} days of delivery.", thing, {})
+    for n, thing in enumerate(THINGS, 31)
+]
+SEARCH = WordSearch(Shelf(None, PAGES))
+
+
+def asked(n: int, answer: str = "", about: int | None = None, **changes: object) -> ExperimentResult:
+    thing = THINGS[n]
+    page = PAGES[n if about is None else about]
+    said = answer or f"You may return the {thing} within {31 + n} days."
+    chunk = make_chunk(f"{page.doc_id}#1", text=page.text)
+    usual = {"query_id": f"q{n}", "query": f"How many days for the return of my {thing} after delivery?"}
+    usual |= {"llm_answer": said, "ground_truth": f"Return the {thing} within {31 + n} days.", "abstained": False}
+    return make_row(**(usual | {"retrieved_chunks": [chunk]} | changes))
+
+
+def across(rows: Sequence[ExperimentResult]) -> AcrossTrials:
+    return AcrossTrials(lambda: rows, SEARCH)
+
+
+@pytest.mark.parametrize(("same", "of", "wanted"), [(3, 5, True), (3, 6, False), (2, 3, False), (8, 8, True)])
+def test_one_answer_to_most_questions(same: int, of: int, wanted: bool) -> None:
+    rows = [asked(n, "Ask our team." if n < same else "") for n in range(of)]
+    assert bool(across(rows).same_answer(rows[0])) == wanted
+    assert not across(rows).same_answer(asked(7, "Something else."))
+
+
+def test_an_answer_that_is_right_for_all_and_a_refusal_are_no_one_answer() -> None:
+    rows = [asked(n, "Yes, it may.", ground_truth="Yes, it may.") for n in range(5)]
+    assert across(rows).same_answer(rows[0]) == ""
+    rows = [asked(n, "I don't know.") for n in range(5)]
+    assert across(rows).same_answer(rows[0]) == ""
+
+
+def test_one_context_for_most_questions() -> None:
+    rows = [asked(n, about=0) for n in range(5)]
+    assert across(rows).same_context(rows[1]) == "5 of 5 different questions have this context"
+    assert across([asked(n) for n in range(5)]).same_context(asked(1)) == ""
+
+
+def test_contexts_of_other_questions_are_seen_together() -> None:
+    shifted = [
+        asked(n, about=(n + 3) % 8, retrieved_chunks=[make_chunk("x#1", text="Parcels leave at noon.")])
+        for n in range(6)
+    ]
+    assert "for 6 of 6 questions" in across(shifted).strange_context(shifted[0])
+    assert across([asked(n) for n in range(6)]).strange_context(asked(0)) == ""
+
+
+def test_without_pages_nothing_is_said_of_contexts() -> None:
+    rows = [asked(n) for n in range(5)]
+    assert AcrossTrials(lambda: rows, None).strange_context(rows[0]) == ""
+    assert WordSearch(Shelf(None, [])).fit("How many days for the return?", ["x"]) is None
+
+
+def test_the_place_of_a_passage_by_words() -> None:
+    quote = "You may return the tent within 33 days of delivery."
+    assert SEARCH.place_of("Return the tent within days of delivery?", quote) == 1
+    assert SEARCH.place_of("Return the tent?", "It is green.") == 0
+
+
+def test_an_answer_is_drawn_from_the_one_text_with_most_of_its_words() -> None:
+    texts = ["Parcels leave at noon.", "You may return the tent within 33 days of delivery by post."]
+    assert drawn_from("Return the tent within 33 days of delivery by post.", texts) == 2
+    assert drawn_from("Return the tent within 33 days of delivery by post.", [texts[1], texts[1]]) == 0
+    assert drawn_from("Noon.", texts) == 0
+
+
+def test_what_no_answer_is_drawn_from_is_unread() -> None:
+    def row(n: int, read: int) -> ExperimentResult:
+        chunks = [make_chunk(f"{PAGES[i].doc_id}#1", text=PAGES[i].text) for i in ((n + 1) % 8, n)]
+        thing = (n + 1) % 8 if read == 1 else n
+        return asked(
+            n, f"You may return the {THINGS[thing]} within {31 + thing} days of delivery.", retrieved_chunks=chunks
+        )
+
+    first = across([row(n, 1) for n in range(5)])
+    assert first.unread(2) == "none of 5 answers is drawn from a chunk behind place 1, and 5 truths are there"
+    assert first.unread(1) == ""
+    assert across([row(n, 1 + n % 2) for n in range(5)]).unread(2) == ""

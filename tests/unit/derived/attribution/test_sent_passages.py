@@ -1,0 +1,68 @@
+"""What was sent of a page, held against the page."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.derived.attribution.sent_passages import are_shortened, is_cut_between, other_version
+from rag_harness.derived.attribution.shelf import bare
+
+QUOTE = "A day ticket for the garage costs **14 euros** and is bought at the machine by the lift."
+ROW = "| Price | €119 | €179 |"
+LEAST = int(0.15 * len("".join(QUOTE.split())))
+PAGE = f"# Parking\n\nThe garage has 120 places.\n\n{QUOTE}\n\n{ROW}\n\nBicycles are parked free of charge.\n"
+
+
+@pytest.mark.parametrize(
+    ("quote", "chunk", "answer", "wanted"),
+    [
+        (QUOTE, QUOTE.replace("14", "17"), "", True),
+        (QUOTE, QUOTE.replace("**", ""), "", False),
+        (QUOTE, QUOTE[:50], "", False),
+        (QUOTE, QUOTE.replace("euros", "dollars"), "", True),
+        (ROW, "| Price | €122 | €182 |", "", True),
+        (QUOTE, "Bicycles are parked free of charge.", "", False),
+        (QUOTE, "The garage sells a day ticket at 17 euros.", "17 euros", True),
+        (QUOTE, "The garage sells a day ticket at 17 euros.", "21 euros", False),
+        (QUOTE, "A dog costs 17 euros.", "17 euros", False),
+    ],
+)
+def test_another_version_has_the_words_of_the_quote_and_is_not_on_the_page(
+    quote: str, chunk: str, answer: str, wanted: bool
+) -> None:
+    assert bool(other_version(quote, [chunk], bare(PAGE), answer)) == wanted
+    assert other_version(quote, [chunk], "", answer) == "", "without the page nothing is known"
+
+
+@given(st.integers(0, len(PAGE)), st.integers(0, len(PAGE)))
+def test_no_part_of_a_page_is_another_version_of_it(one: int, other: int) -> None:
+    part = PAGE[min(one, other) : max(one, other)]
+    words = part.split(" ")
+    inner = " ".join(words[1:-1])
+    assert other_version(QUOTE, [inner], bare(PAGE)) == ""
+
+
+@given(st.integers(10, len(QUOTE) - 10))
+def test_a_border_inside_a_quote_is_seen_from_either_side(at: int) -> None:
+    first, last = f"The garage has 120 places. {QUOTE[:at]}", f"{QUOTE[at:]} Bicycles are free."
+    assert is_cut_between(QUOTE, [first, last], shortened=True)
+    assert is_cut_between(QUOTE, [first], shortened=False) == (len("".join(QUOTE[:at].split())) >= LEAST)
+    assert not is_cut_between(QUOTE, ["Bicycles are parked free of charge."], shortened=False)
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        (["The garage has", "Bicycles are parked"], True),
+        (["…has 120 places and…"], True),
+        (["The garage has 120 places.", "Bicycles are parked free of charge."], False),
+        (["places. A day ticket for", "ticket for the garage costs", "bought at the machine"], False),
+        (["# Parking", "Bicycles are parked free of charge."], False),
+        (["# Parking", "# Bicycles"], True),
+        ([], False),
+    ],
+)
+def test_chunks_are_shortened_where_most_stop_inside_a_line_and_begin_with_one(texts: list[str], wanted: bool) -> None:
+    assert are_shortened([(text, PAGE) for text in texts]) == wanted
