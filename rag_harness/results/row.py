@@ -59,7 +59,7 @@ class ExperimentResult(FrozenModel):
     citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is in retrieved_chunks, 1-based")
     invalid_citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is not")
     abstained: bool = Field(description="the answer says that it does not know")
-    correct: bool | None = Field(None, description="the answer is right; null: not checked")
+    correct: bool | None = Field(None, description="the answer is right; null where nothing checked it")
     correct_by: StorableText = Field(
         "",
         description="what decided that: expectations, declined (whether it declines) or ground_truth; "

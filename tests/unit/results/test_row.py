@@ -157,7 +157,7 @@ def test_the_schema_says_of_every_null_what_it_means() -> None:
     assert set(nullable) == {
         *("reasoning_steps", "retrieval_time_ms", "rerank_time_ms", "llm_time_ms", "ttft_ms", "error", "rerank_score"),
         *("cost_usd", "ranking", "confidence", "value", "threshold", "version", "date", "markup", "page", "last_page"),
-        *("module", "chapter", "url", "score", "user", "retrieves"),
+        *("module", "chapter", "url", "score", "user", "retrieves", "correct"),
     }
     assert all(
         "null where" in each["description"] or "absent where" in each["description"] for each in nullable.values()
