@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from rag_harness.words.languages import ENGLISH, LANGUAGES, has_rules
+from rag_harness.words.terms import STOPWORDS
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -46,6 +47,19 @@ _COMMON_ENGLISH = """
     before between into out such does don't
 """
 _COMMON = frozenset(_COMMON_ENGLISH.split())
+_MOSTLY = 0.6
+"""Least share of an answer's words that its question and its passages do not have, for these words to decide."""
+_HINT, _TIMES = 0.15, 5
+"""Least probability of their language, and how many times as likely as English it is."""
+_YES_NO = {"de": ("ja", "nein"), "fr": ("oui", "non"), "es": ("sí",), "pt": ("sim", "não"), "it": ("sì",), "nl": ("nee",)}
+_ENGLISH_TOO = frozenset(
+    """
+    minute minutes second seconds mars august september april november dollar dollars cent cents euro euros percent die
+    war man hat bin gut am art pour son plus tout comment pro sans sur come sei con para sin van over per solo fort been
+    has had die met den also want
+    """.split()  # noqa: SIM905
+)
+"""Words of the lists of other languages that are English ones, too."""
 _SHARE_OF_COMMON = 0.12
 """Least share of these words in a text that is plainly English. In capitals they may be SQL."""
 
@@ -70,6 +84,18 @@ def foreign(text: str) -> str:
 def not_judged(*texts: str) -> str:
     """Return the reason not to judge ``texts`` by rules for English: "not judged: language de"; empty without one."""
     found = next(filter(None, map(foreign, texts)), "")
+    return f"not judged: language {found}" if found else ""
+
+
+def answer_not_judged(question: str, answer: str, contexts: Sequence[str]) -> str:
+    """Return the reason not to judge an answer by rules for English; empty without one.
+
+    Each passage counts by itself: what one in another language says cannot be found. Of a short answer the words decide
+    that neither question nor passages have: "24 Monate" tells nothing by itself, and is no English.
+    """
+    if why := not_judged(question, answer, "\n".join(contexts), *contexts):
+        return why
+    found = _language_of_new(answer, (question, *contexts))
     return f"not judged: language {found}" if found else ""
 
 
@@ -119,6 +145,34 @@ def spoken(text: str, among: tuple[str, ...]) -> str:
 def asked_language(text: str) -> str:
     """Return the language of a question, whatever its documents are in; English where it does not tell."""
     return spoken(text, (ENGLISH, *LANGUAGES))
+
+
+def _language_of_new(answer: str, others: Sequence[str]) -> str:
+    """Return the language of the words of an answer that stand in none of ``others``; empty for English, or unclear."""
+    words = _WORD.findall(_UNREAD.sub(" ", answer[:_MOST]))
+    if not words or _is_plainly_english(answer[:_MOST]):
+        return ""
+    known = {word.lower() for text in others for word in _WORD.findall(text)}
+    new = [word for word in words if word.lower() not in known]
+    if len(new) < _MOSTLY * len(words) or _is_plainly_english(" ".join(new)):
+        return ""
+    likely = _likely(" ".join(new))
+    marked = next((code for word in new if (code := _marked(word.lower())) and likely[code] >= likely[ENGLISH]), "")
+    best = max(likely, key=lambda language: likely[language])
+    is_clear = likely[best] >= max(_HINT, _TIMES * likely[ENGLISH])
+    return marked or (best if is_clear and best != ENGLISH else "")
+
+
+@lru_cache(maxsize=4096)
+def _marked(word: str) -> str:
+    """Return the language that has a word among its small words, units or days, where English has no such word."""
+    if word in _ENGLISH_TOO or word in STOPWORDS or word in _COMMON:
+        return ""
+    for code, rules in LANGUAGES.items():
+        listed = word in rules.stop_words or word in _YES_NO.get(code, ())
+        if listed or any(re.fullmatch(words, word) for words in (rules.durations, rules.money, rules.dates)):
+            return code
+    return ""
 
 
 def _is_plainly_english(text: str) -> bool:
