@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rag_harness.words.number_words import in_digits
+
 _TO_TWENTY = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
@@ -33,19 +35,19 @@ _HALF_DAY = 12 * 60
 
 def times(text: str) -> list[frozenset[int]]:
     """Return each time of day, in minutes; two values where am or pm is not said."""
-    return [_minutes(found) for found in _TIME.finditer(text)]
+    return [_minutes(found) for found in _TIME.finditer(in_digits(text))]
 
 
 def numbers(text: str) -> list[str]:
     """Return each number, in digits even where it was a word, without times, list numbers and citations."""
-    rest = _TIME.sub(" ", CITED.sub(" ", ALL_WEEK.sub(" ", _MARKER.sub(" ", text))))
+    rest = _TIME.sub(" ", CITED.sub(" ", ALL_WEEK.sub(" ", _MARKER.sub(" ", in_digits(text)))))
     named = (_NAMED[word.lower()] for word in _WORDS.findall(rest) if word.lower() in _NAMED and word.lower() != "one")
     return [*(_plain(found) for found in _NUMBER.findall(rest)), *named]
 
 
 def known_numbers(text: str) -> frozenset[str]:
     """Return every number of a source, also those in times and dates."""
-    return frozenset([*numbers(text), *map(_plain, _NUMBER.findall(text)), *_part_numbers(text), *_ones(text)])
+    return frozenset([*numbers(text), *map(_plain, _NUMBER.findall(in_digits(text))), *_part_numbers(text), *_ones(text)])
 
 
 def _part_numbers(text: str) -> Iterator[str]:

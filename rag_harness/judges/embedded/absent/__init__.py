@@ -1,4 +1,4 @@
-"""Rules for what a claim says and its source does not: a figure, date, unit or name; an added or missing negation.
+"""Rules for what a claim says and its source does not: a figure, date, unit name or identifier; an added or missing negation; an opposite.
 
 Word vectors hardly show these: a copied sentence with another number is as near to its source as before. The rules work
 on English words, and each says in plain words what is missing. docs/results/embedded-judge.md has hits and misses.
@@ -6,16 +6,22 @@ on English words, and each says in plain words what is missing. docs/results/emb
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rag_harness.judges.embedded.absent.names import unknown_name
 from rag_harness.judges.embedded.absent.negations import negation
 from rag_harness.judges.embedded.absent.numbers import unsaid_number
+from rag_harness.judges.embedded.absent.identifiers import unknown_identifier
+from rag_harness.judges.embedded.absent.opposites import turned
 from rag_harness.judges.embedded.absent.sentences import KnownSentences, sentence_of
 from rag_harness.judges.embedded.words import SplitText
 from rag_harness.words.contradictions import Contradiction, against
+from rag_harness.words.number_words import in_digits, in_words
 
 __all__ = ["absent"]
+
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
 def absent(text: SplitText, passages: Sequence[SplitText], question: str) -> list[str]:
@@ -26,23 +32,41 @@ def absent(text: SplitText, passages: Sequence[SplitText], question: str) -> lis
     sentences = [text.text[start:end] for start, end in text.sentences]
     source = [passage.text[start:end] for passage in passages for start, end in passage.sentences]
     known = KnownSentences(source, question)
-    denied = against(text.text, [passage.text for passage in passages])
+    denied = against(in_digits(text.text), [in_digits(passage.text) for passage in passages])
     return [
-        _contradicted(span, denied) or _missing(sentence, known)
+        _contradicted(span, text, denied, passages) or _missing(sentence, known)
         for span, sentence in zip(text.sentences, sentences, strict=True)
     ]
 
 
 def _missing(sentence: str, known: KnownSentences) -> str:
     claim = sentence_of(sentence)
-    return unsaid_number(claim, known) or unknown_name(claim, known) or negation(claim, known)
+    return (
+        unsaid_number(claim, known)
+        or unknown_name(claim, known)
+        or unknown_identifier(claim, known)
+        or negation(claim, known)
+        or turned(claim, known)
+    )
 
 
-def _contradicted(span: tuple[int, int], denied: Sequence[Contradiction]) -> str:
+def _contradicted(
+    span: tuple[int, int], text: SplitText, denied: Sequence[Contradiction], passages: Sequence[SplitText]
+) -> str:
     for one in denied:
-        if span[0] <= one.first.start < span[1]:
-            ours, theirs = one.differs
-            if one.kind != "negation":
-                return f"{ours}: the passage says {theirs}"
+        if not span[0] <= one.first.start < span[1]:
+            continue
+        ours, theirs = one.differs
+        if one.kind == "negation":
             return "the passage denies it" if theirs == "denied" else "it denies what the passage says"
+        passage = passages[one.second.text].text
+        if not _has_year(ours, passage):
+            claimed = text.text[one.first.start : one.first.end]
+            stated = passage[one.second.start : one.second.end]
+            return f"{in_words(claimed, ours)}: the passage says {in_words(stated, theirs)}"
     return ""
+
+
+def _has_year(said: str, passage: str) -> bool:
+    """Return whether what is said is a year that the passage has, too: then it does not say another one instead."""
+    return bool(_YEAR.fullmatch(said)) and re.search(rf"\b{said}\b", passage) is not None

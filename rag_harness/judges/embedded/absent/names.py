@@ -19,7 +19,7 @@ _VERB = re.compile(
 _NO_NAME = ("ly", "s", "ing", "ed")
 _OTHER = 0.3
 """Least similarity of a sentence whose name counts as replaced by another."""
-_SCALES = frozenset(("fahrenheit", "celsius"))
+_UNITS = frozenset(("fahrenheit", "celsius", "usd", "eur", "gbp", "chf"))
 _DOTTED = re.compile(r"(?:[A-Z]\.){2,}")
 _PREFIX, _SHORT = 4, 5
 
@@ -72,7 +72,7 @@ def _is_known(place: int, claim: Sentence, source: Words) -> bool:
     word = found.words[place].removesuffix("'s")
     if len(word) < 3 or word in source.words or found.stems[place] in source.stems or word in source.joined:
         return True
-    if word in _SCALES or quantities(word.capitalize()):
+    if word in _UNITS or quantities(word.capitalize()):
         return True
     return _is_form(word, source) or _is_abbreviated(place, claim, source)
 

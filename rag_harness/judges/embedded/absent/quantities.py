@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_harness.judges.embedded.figures import ALL_WEEK, CITED
 from rag_harness.words.contradictions.vocabulary import LABELS, NUMBER_WORDS, UNITS, Token, tokens, word_set
+from rag_harness.words.number_words import in_digits, in_words
 from rag_harness.words.terms import STOPWORDS, stem
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -15,12 +16,13 @@ _MONTH = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:[a-z
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0}
 _SIGNS = frozenset("€$£")
 _CURRENCIES = dict.fromkeys(("euro", "euros", "eur"), "€") | dict.fromkeys(("dollar", "dollars", "usd"), "$")
-_CURRENCIES |= dict.fromkeys(("pound", "pounds", "gbp"), "£")
+_CURRENCIES |= dict.fromkeys(("pound", "pounds", "gbp"), "£") | dict.fromkeys(("franc", "francs", "chf"), "CHF")
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _BETWEEN = word_set("full whole calendar consecutive more further additional extra paid working business")
 _TENS = frozenset(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"))
 _MARKER = re.compile(r"^[^\S\n]*(?:[-*•][^\S\n]*)?\(?(?:\d{1,3}|[a-zA-Z])[.):]\s", re.M)
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
+_DAY_FIRST = re.compile(r"\b(\d{1,2})([./])(\d{1,2})\2((?:19|20)\d{2})\b")
 _CLOCK = re.compile(r"\b\d{1,2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?)|\b\d{1,2}:\d{2}\b", re.I)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _LABELS = LABELS | word_set("passage source document option question day week item number")
@@ -61,10 +63,11 @@ class Quantity:
 
 def quantities(text: str) -> tuple[Quantity, ...]:
     """Return the quantities of a text in their order, without times of day, citations and numbers of list items."""
-    plain = text
+    plain = digits = in_digits(text)
     for hidden in (CITED, _MARKER, _CLOCK, ALL_WEEK):
         plain = hidden.sub(lambda found: " " * len(found[0]), plain)
-    return tuple(_quantities(plain))
+    found = tuple(_quantities(plain))
+    return found if digits == text else tuple(replace(one, written=in_words(text, one.written)) for one in found)
 
 
 def _quantities(text: str) -> Iterator[Quantity]:
@@ -72,6 +75,9 @@ def _quantities(text: str) -> Iterator[Quantity]:
         yield _date(int(found[2]), int(found[3]), found[0], found.start())
         yield Quantity(float(found[1]), "", float(found[1]), "", found[1], found.start())
     rest = _ISO.sub(lambda found: " " * len(found[0]), text)
+    for found in _DAY_FIRST.finditer(rest):
+        yield from _numbered_date(found)
+    rest = _DAY_FIRST.sub(lambda found: " " * len(found[0]), rest)
     words = list(tokens(rest, 0, len(rest)))
     at = 0
     while at < len(words):
@@ -85,6 +91,16 @@ def _quantities(text: str) -> Iterator[Quantity]:
         else:
             yield from _named(rest, words[at])
         at += 1
+
+
+def _numbered_date(found: re.Match[str]) -> Iterator[Quantity]:
+    """Yield day and year of "31/03/2025"; the year alone where day and month may be exchanged."""
+    day, month = int(found[1]), int(found[3])
+    if found[2] == "/" and day <= 12 < month:
+        day, month = month, day
+    if 1 <= month <= 12 and (found[2] == "." or day > 12):
+        yield _date(month, day, found[0], found.start())
+    yield Quantity(float(found[4]), "", float(found[4]), "", found[4], found.start(4))
 
 
 def _named(text: str, word: Token) -> Iterator[Quantity]:
@@ -132,8 +148,9 @@ def _made(text: str, words: Sequence[Token], first: int, last: int, number: floa
     if dated := _dated(words, first, last, number):
         month, end = dated
         return _date(month, int(number), text[words[min(first, end)].start : words[max(last, end)].end], start)
-    if before in _SIGNS:
-        return Quantity(number, before, number, "", text[words[first - 1].start : words[last].end], start)
+    if before in _SIGNS or (before in _CURRENCIES and len(before) == 3):
+        sign = _CURRENCIES.get(before, before)
+        return Quantity(number, sign, number, "", text[words[first - 1].start : words[last].end], start)
     place = last + 1 + (after in ("-", "–"))
     place += _lower(words, place) in _BETWEEN
     unit = _unit(words, place)

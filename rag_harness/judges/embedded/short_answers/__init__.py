@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_harness.judges.embedded.absent.identifiers import identifier_not_in, identifiers
 from rag_harness.judges.embedded.absent.quantities import Quantity, quantities
 from rag_harness.judges.embedded.short_answers.statements import (
     NEGATIONS,
@@ -19,14 +20,15 @@ from rag_harness.judges.embedded.short_answers.statements import (
     Statement,
     asked,
     compared,
-    identifiers,
-    unknown_identifier,
 )
 from rag_harness.judges.embedded.short_answers.values import (
     LEAST,
     MARGIN,
+    NOTHING,
     Standing,
+    amounts,
     clause_rivals,
+    nothing,
     phrase_candidates,
     quantity_candidates,
     standing,
@@ -110,7 +112,7 @@ def is_short(answer: str, sentences: int) -> bool:
     rest = _LEADING.sub("", answer)
     if _YES_NO.match(answer):
         return len(words) <= MOST_WORDS
-    is_sentence = any(word in _VERBS for word in words)
+    is_sentence = any(word in _VERBS for word in words if word != "may" or "may" in answer)
     if rest != answer:
         return len(words) <= MOST_WORDS - 2
     return len(words) <= MOST_WORDS and not is_sentence
@@ -119,7 +121,7 @@ def is_short(answer: str, sentences: int) -> bool:
 def decide(question: str, answer: str, passages: Sequence[str]) -> Decision:
     """Return what the rules say of a short answer."""
     stated = Stated(passages)
-    if said := unknown_identifier(answer, [*passages, question]):
+    if said := identifier_not_in(identifiers(answer), [*passages, question]):
         return Decision(WRONG, reason=f"{said}: no passage has it")
     yes_no = _YES_NO.match(answer)
     if yes_no:
@@ -202,6 +204,8 @@ def _is_run(statement: Statement, first: int, last: int, words: Sequence[str]) -
 
 def _item(question: str, answer: str, stated: Stated) -> Decision:
     about, digits = asked(question), in_digits(answer)
+    if answer.lower().removesuffix(" of charge") in NOTHING:
+        return _decided(answer, standing(list(nothing(stated)), amounts(stated), about, stated), LEAST)
     found = quantities(digits)
     without = digits
     for one in found:

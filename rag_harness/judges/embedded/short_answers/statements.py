@@ -5,7 +5,6 @@ Texts are read with numbers in digits, at the same places (``number_words.in_dig
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,8 +93,15 @@ class Statement:
 
     def _negates(self, place: int) -> bool:
         said = self.tokens[place].lower
+        if said == "free":
+            return self.tokens[min(place + 1, len(self.tokens) - 1)].lower == "from"
         following = self.tokens[place + 1].lower if place + 1 < len(self.tokens) else ""
         return (said in NEGATIONS or said.endswith("n't")) and following not in _NOT_NEGATING
+
+
+def is_rate(one: Quantity) -> bool:
+    """Return whether a quantity is the unit of a rate, or no more than an article: "30 hours a week"."""
+    return one.written.lower().startswith(("a ", "an "))
 
 
 def compared(word: str) -> str:
@@ -138,6 +144,7 @@ class Stated:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.all = [one for number, text in enumerate(texts) for one in statements_of(text, number)][:MOST_STATEMENTS]
+        self.firsts = [one for before, one in zip([None, *self.all], self.all, strict=False) if before is None or before.passage != one.passage]
         self._holders = Counter(word for one in self.all for word in one.terms)
 
     def weight(self, word: str) -> float:
@@ -196,24 +203,3 @@ def asked(question: str, without: frozenset[str] = frozenset()) -> Asked:
         if word and word not in without and token.lower not in _ASKING:
             found.setdefault(word, token.lower)
     return Asked(found)
-
-
-IDENTIFIER = re.compile(
-    r"(?<![\w-])--?[A-Za-z][\w-]*(?![\w-])|(?<![\w/.])/[\w.-]+(?:/[\w.-]+)+|\b\w+(?:_\w+)+\b|\b\d+(?:\.\d+){2,}\b"
-    r"|\b[A-Z]{1,5}-?\d+[A-Za-z\d-]*\b|\b[\w.-]+\.(?:py|json|ya?ml|toml|ini|conf|cfg|log|txt|csv|sh|md|tar|gz|zip)\b"
-)
-"""Flags, paths, names with underscores, versions, codes and files: they are right to the letter, or wrong."""
-
-
-def identifiers(text: str) -> list[str]:
-    """Return the identifiers of a text."""
-    return [found[0].rstrip(".") for found in IDENTIFIER.finditer(text)]
-
-
-def unknown_identifier(text: str, sources: Sequence[str]) -> str:
-    """Return the first identifier of a text that no source has to the letter; empty where each is there."""
-    for said in identifiers(text):
-        known = re.compile(rf"(?<![\w-]){re.escape(said)}(?![\w-])")
-        if not any(known.search(source) for source in sources):
-            return said
-    return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rag_harness.judges.embedded.absent.quantities import Quantity
-from rag_harness.judges.embedded.short_answers.statements import Asked, Stated, Statement, compared
+from rag_harness.judges.embedded.short_answers.statements import Asked, Stated, Statement, compared, is_rate
 from rag_harness.words.contradictions.vocabulary import tokens
 
 _BESIDE = 0.5
@@ -99,18 +99,32 @@ def quantity_candidates(said: Quantity, stated: Stated) -> tuple[list[Candidate]
         candidate
         for one, candidate in every
         if not said.same(one)
-        and not one.written.startswith(("a ", "an "))
+        and not is_rate(one)
         and (one.unit in kinds or (not (one.unit or one.noun) and id(candidate.statement) in beside))
     ]
-    return own, [*rivals, *(one for one in _nothing(stated) if id(one.statement) in beside)]
+    return own, [*rivals, *(one for one in nothing(stated) if id(one.statement) in beside)]
 
 
-def _nothing(stated: Stated) -> Iterator[Candidate]:
+NOTHING = frozenset(("zero", "nothing", "none", "free"))
+
+
+def nothing(stated: Stated) -> Iterator[Candidate]:
     """Yield where nothing is stated in place of a quantity."""
     for statement in stated.all:
         for place, token in enumerate(statement.tokens):
-            if token.lower in ("zero", "nothing", "none", "free"):
+            if token.lower in NOTHING:
                 yield Candidate(statement, place, place, None)
+
+
+def amounts(stated: Stated) -> list[Candidate]:
+    """Return the places of all amounts of money."""
+    return [
+        Candidate(statement, place, place, one)
+        for statement in stated.all
+        for one in statement.quantities
+        if one.unit in ("€", "$", "£")
+        for place in [statement.place(one.start)]
+    ]
 
 
 def phrase_candidates(words: Sequence[str], stated: Stated) -> list[Candidate]:

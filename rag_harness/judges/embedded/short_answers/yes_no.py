@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from rag_harness.judges.embedded.absent.quantities import Quantity, quantities
-from rag_harness.judges.embedded.short_answers.statements import Asked, Stated, Statement
+from rag_harness.judges.embedded.short_answers.statements import Asked, Stated, Statement, is_rate
 from rag_harness.words.number_words import in_digits
 
 FOUND = 0.5
@@ -75,12 +75,20 @@ def _says(question: str, asked: Asked, statement: Statement, stated: Stated) -> 
     if fits is None:
         return None
     absent = [word for word in asked.words if word not in here]
-    missing = [word for word in absent if word not in statement.above]
+    missing = [word for word in absent if word not in statement.above and not _is_topic(word, asked, question, stated)]
     if re.search(r"\bonly\b", statement.text) and any(map(stated.has, absent)):
         turned += 1
-    elif any(stated.has(word) for word in missing) or (_IF.search(statement.text) and not _IF.search(question)):
+    elif missing and (any(map(stated.has, missing)) and not _ALL.search(statement.text)):
+        return None
+    elif [*asked.words][-1] in missing or (_IF.search(statement.text) and not _IF.search(question)):
         return None
     return (turned % 2 == 0) == fits
+
+
+def _is_topic(word: str, asked: Asked, question: str, stated: Stated) -> bool:
+    """Return whether a word behind a preposition is what a passage begins with: "… for the scooter"."""
+    behind = re.search(rf"\b(?:for|of|in|at|on|with|from|to)\b[^,;?]{{0,20}}\b{re.escape(asked.words[word])}", question, re.I)
+    return bool(behind) and any(word in one.terms for one in stated.firsts)
 
 
 def _clauses(here: dict[str, tuple[int, bool]], statement: Statement) -> list[int]:
@@ -95,19 +103,20 @@ def _clauses(here: dict[str, tuple[int, bool]], statement: Statement) -> list[in
 
 def _fits(question: str, statement: Statement, places: list[int]) -> bool | None:
     """Return whether the question's figures are within those of the statement; None where that is not clear."""
-    asked = quantities(in_digits(question))
+    asked = quantities(in_digits(question.partition(" ")[2]))  # "May I" is no month.
     aged = [float(found[1] or found[2]) for found in _AGE.finditer(in_digits(question))]
     if aged:
         return _fits_age(aged[0], statement)
     for one in asked:
-        if any(map(one.same, statement.quantities)) or one.written.lower().startswith(("a ", "an ")):
+        if any(map(one.same, statement.quantities)) or is_rate(one):
             continue
-        rivals = [other for other in statement.quantities if one.rivals(other) or _counts_alike(one, other)]
+        known = [other for other in statement.quantities if not is_rate(other)]
+        rivals = [other for other in known if one.rivals(other) or _counts_alike(one, other)]
         if not rivals:
             return None
         if one.unit in ("month", "weekday") or one.unit.startswith("day of"):
             return None
-        found = [_within(one, question, other, statement.text) for other in rivals]
+        found = [_within(one, question.partition(" ")[2], other, statement.text) for other in rivals]
         if len(rivals) > 1 and len(set(found)) > 1:
             return None
         if not found[0]:
