@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +13,7 @@ from rag_harness.judges.embedded.encoding import Encoded, Float32s
 from rag_harness.judges.embedded.features import features
 from rag_harness.judges.embedded.model import Coefficients, at_even_odds
 from rag_harness.judges.embedded.response import response_features
-from rag_harness.judges.embedded.rules import declines
 from rag_harness.judges.embedded.words import SplitText
-from rag_harness.words.comparison import compared_words
 
 DECIMALS = 6
 """Decimals of all kept and returned numbers. Further ones depend on the number of threads, in single precision."""
@@ -30,6 +26,8 @@ MISSED, MOST_MISSED = 0.5, 3
 
 Chosen, not fitted: on RAGTruth 0.5 and 1 do about equally well.
 """
+HALLUCINATION_BELOW = 0.4
+"""Score below which an answer is called hallucinated, here and among the kinds of answers."""
 
 Doubles = npt.NDArray[np.float64]
 
@@ -42,14 +40,14 @@ class Judgement:
         unsupported: P(a sentence contains something that the source does not support), at even odds, in the text's
             order; at least 1 - ALLOWED where a rule has found such a thing.
         passages: the passage that each sentence is nearest to.
-        share: estimated supported share of the whole text, in [0, 1], at even odds.
         hallucinated: P(the text contains something that the source does not support).
+        score: the same as support, see ``score_of``.
     """
 
     unsupported: tuple[float, ...]
     passages: tuple[int, ...]
-    share: float
     hallucinated: float
+    score: float
 
 
 def judge(text: Encoded, source: EncodedSource, question: Encoded, fitted: Coefficients) -> Judgement:
@@ -62,16 +60,30 @@ def judge(text: Encoded, source: EncodedSource, question: Encoded, fitted: Coeff
         [bool(why) for why in absent(text.text, [each.text for each in source.passages], question.text.text)]
     )
     known = fitted.response.probabilities(response_features(unsupported, rows)[None])
-    hallucinated = with_missed(known, missed.sum())
-    estimates = shares(unsupported, float(hallucinated[0]), _pair_precision(text, source))
-    share = fitted.share.probabilities(estimates[None])[0] * (1 - (1 - ALLOWED) * missed.mean())
+    hallucinated = float(with_missed(known, missed.sum(), fitted.threshold)[0])
     even = at_even_odds(unsupported, fitted.base)
     return Judgement(
         tuple(np.where(missed, np.maximum(even, 1 - ALLOWED), even).round(DECIMALS).tolist()),
         tuple(passages),
-        round(float(share), DECIMALS),
-        round(float(hallucinated[0]), DECIMALS),
+        round(hallucinated, DECIMALS),
+        score_of(hallucinated, fitted.threshold),
     )
+
+
+def score_of(hallucinated: float, threshold: float) -> float:
+    """Return the support of a text as it is printed, from P(hallucinated): it ranks as that does.
+
+    The odds are moved so that the threshold is at HALLUCINATION_BELOW: score, ``hallucinated``, kinds of answers and
+    gates are one number.
+    """
+    moved = (1 - threshold) / threshold * (1 - HALLUCINATION_BELOW) / HALLUCINATION_BELOW
+    odds = hallucinated / max(1 - hallucinated, 1e-9) * moved
+    return round(1 / (1 + odds), DECIMALS)
+
+
+def is_hallucinated(score: float) -> bool:
+    """Return whether an answer with a score is called hallucinated."""
+    return score < HALLUCINATION_BELOW
 
 
 def parts(text: Encoded) -> list[Encoded]:
@@ -95,48 +107,16 @@ def _part(text: Encoded, first: int, last: int) -> Encoded:
     return replace(text, text=cut, halves=text.halves[first:last], weights=text.weights[first:last])
 
 
-def with_missed(hallucinated: Doubles, missed: npt.ArrayLike) -> Doubles:
-    """Return P(hallucinated) of texts, given the number of sentences in which rules found something."""
-    odds = hallucinated / (1 - hallucinated) * np.exp(MISSED * np.minimum(missed, MOST_MISSED))
+def with_missed(hallucinated: Doubles, missed: npt.ArrayLike, threshold: float) -> Doubles:
+    """Return P(hallucinated) of texts, given the number of sentences in which rules found something.
+
+    Any such sentence lifts it above the threshold: a claim that is capped is flagged everywhere.
+    """
+    count = np.asarray(missed)
+    odds = hallucinated / (1 - hallucinated) * np.exp(MISSED * np.minimum(count, MOST_MISSED))
     found: Doubles = odds / (1 + odds)
-    return found
-
-
-SHARE_WEIGHTS = {"response": 0.25, "sentences": 0.25, "pairs": 0.5}
-"""The estimators of the share, with their weights in standard deviations: half for models, half for word pairs.
-
-Chosen by published figures, not fitted. Against people's faithfulness ratings, models of this kind and word pairs alone
-do about equally well (Spearman 0.645 and 0.636 on MTRAG), and averages of unlike estimators do better.
-"""
-
-
-def shares(unsupported: Doubles, hallucinated: float, pairs_found: float) -> Doubles:
-    """Return the estimates of the supported share, in the order of SHARE_WEIGHTS. Higher means more support.
-
-    They are the log odds of the response model, the mean support of the sentences, and ``pair_precision``.
-    """
-    edge = min(max(hallucinated, 1e-6), 1 - 1e-6)
-    return np.array([np.log((1 - edge) / edge), 1 - unsupported.mean(), pairs_found])
-
-
-def _pair_precision(text: Encoded, source: EncodedSource) -> float:
-    sentences = [text.text.text[start:end] for start, end in text.text.sentences]
-    return pair_precision(sentences, [passage.text.text for passage in source.passages])
-
-
-def pair_precision(sentences: Sequence[str], passages: Sequence[str]) -> float:
-    """Return the share of the sentences' pairs of neighbouring words that the passages have too.
-
-    A sentence that says that something is not said has no pairs. 1 where there are no pairs at all.
-    """
-    said = [pair for sentence in sentences if not declines(sentence) for pair in pairs(sentence)]
-    known = {pair for passage in passages for pair in pairs(passage)}
-    return sum(pair in known for pair in said) / len(said) if said else 1.0
-
-
-def pairs(text: str) -> list[tuple[str, str]]:
-    """Return each pair of neighbouring words, in lower case."""
-    return list(pairwise(compared_words(text)))
+    lifted: Doubles = np.where(count > 0, threshold + (1 - threshold) * found, found)
+    return lifted
 
 
 def alignment_with(wanted: Encoded, passage: Encoded) -> float:

@@ -47,7 +47,7 @@ class JudgementReading:
         return coefficients()
 
     def judged(self, text: str, passages: Sequence[str], question: str) -> Doubles:
-        """Return (P(unsupported), passage) of each read sentence, then (P(hallucinated), share); shape (n + 1, 2).
+        """Return (P(unsupported), passage) of each read sentence, then (P(hallucinated), score); shape (n + 1, 2).
 
         Where text or passages cannot be read, the array has no rows.
         """
@@ -57,7 +57,7 @@ class JudgementReading:
             return np.zeros((0, 2))
         found = judge(answer, source, self._source(question), self._fitted)
         rows = zip(found.unsupported, found.passages, strict=True)
-        return np.array([*rows, (found.hallucinated, found.share)], np.float64)
+        return np.array([*rows, (found.hallucinated, found.score)], np.float64)
 
     def missed(self, text: SplitText, passages: Sequence[str], question: str) -> list[str]:
         """Return for each read sentence what the rules miss in the passages. No model is called."""
@@ -136,7 +136,7 @@ def _packed(sentences: Sequence[str], counts: Sequence[int], most: int) -> list[
 
 
 def parts_of(found: Any) -> tuple[list[tuple[float, int]], float, float]:
-    """Return the sentences, P(hallucinated) and the share from the result of ``JudgementReading.judged``."""
+    """Return the sentences, P(hallucinated) and the score from the result of ``JudgementReading.judged``."""
     rows = [(round(float(p), DECIMALS), int(place)) for p, place in found[:-1]]
-    hallucinated, share = (round(float(value), DECIMALS) for value in found[-1])
-    return rows, hallucinated, share
+    hallucinated, score = (round(float(value), DECIMALS) for value in found[-1])
+    return rows, hallucinated, score

@@ -1,4 +1,4 @@
-"""Three logistic models: of a sentence, of an answer, and of the supported share of an answer.
+"""Two logistic models: of a sentence, and of an answer.
 
 ``benchmarks/faithfulness_training.py`` fits the coefficients. They are in ``coefficients.json``, with the digest of
 their training data.
@@ -63,7 +63,6 @@ class Coefficients:
     Attributes:
         sentence: P(a sentence contains something that the source does not support).
         response: P(an answer does).
-        share: supported share of an answer's sentences, from estimates of equal weight.
         base: share of sentences in the data with something unsupported.
         threshold: probability from which an answer is called hallucinated.
         data: sha256 of the training data, by file.
@@ -71,7 +70,6 @@ class Coefficients:
 
     sentence: Logistic
     response: Logistic
-    share: Logistic
     base: float
     threshold: float
     data: dict[str, str]
@@ -95,7 +93,6 @@ def coefficients() -> Coefficients:
     return Coefficients(
         sentence=_logistic(said["sentence"]),
         response=_logistic(said["response"]),
-        share=_logistic(said["share"]),
         base=said["base"],
         threshold=said["threshold"],
         data=said["data"],

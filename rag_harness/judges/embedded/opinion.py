@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from rag_harness.errors import NotJudgedError
-from rag_harness.judges.embedded.judgement import ALLOWED
-from rag_harness.judges.embedded.judgement_reading import JudgementReading, parts_of
+from rag_harness.judges.embedded.judgement import ALLOWED, is_hallucinated, score_of
+from rag_harness.judges.embedded.judgement_reading import JudgementReading, parts_of, read_as_source
 from rag_harness.judges.embedded.kept import KeptJudgements
 from rag_harness.judges.embedded.model import coefficients
+from rag_harness.judges.embedded.short_answers import REPEATS, decide, is_short, repeats_question
 from rag_harness.judges.embedded.text_limits import MOST_SOURCE_CHARACTERS, beyond, too_long_to_judge
 from rag_harness.judges.embedded.words import SplitText, split_text
 from rag_harness.measures.judged import Claim, Material, Relevancy, SupportSource, Usefulness, Verdict, Verdicts
 from rag_harness.measures.judged import ClaimedText as Claims
 from rag_harness.models.recording.store import key_of
 from rag_harness.words.comparison import ComparableText, quotable, readable_text
-from rag_harness.words.language import not_judged
+from rag_harness.words.language import answer_not_judged
 
 USEFUL_FROM = 0.55
 """Alignment with the ground truth from which a chunk is called useful; chosen in docs/results/embedded-judge.md."""
+NO_SUMMARIES = (
+    "not judged: a summary; counting words is as good as the embedded judge there. Ask a model: --rag-judge=fused"
+)
+_SUMMARY = re.compile(r"\bsummar(?:y|ies|i[sz]e[ds]?|i[sz]ing)\b|\btl;?dr\b", re.I)
 NO_SOURCE = "there is no text that could support it"
 
 
@@ -29,8 +35,8 @@ class EmbeddedOpinion:
 
     The sentence model was fitted to answers and the passages of their prompts. With short sources (a ground truth, an
     answer) it has the same features: shares of words and figures that are found, alignment, negation. There the opinion
-    has only the sentences' own probabilities, without a share: the response model was fitted to answers to prompts
-    alone.
+    has only the sentences' own probabilities, without a score of the whole: the response model was fitted to answers to
+    prompts alone. Short answers and short ground truths are judged by rules, or not at all.
 
     Stems, negations and coefficients are for English. Where question, answer or contexts are in another language, all
     questions raise NotJudgedError, except the usefulness of chunks that evidence quotes decide.
@@ -43,12 +49,15 @@ class EmbeddedOpinion:
     async def supported(self, claims: Claims, source: SupportSource) -> Verdicts:
         self._check_language()
         passages = self._passages(source)
+        of_passages = source in ("contexts", "gold_pages")
+        if claims == "answer" and of_passages and _SUMMARY.search(self._material.question):
+            raise NotJudgedError(NO_SUMMARIES)
         if claims == "nuggets":
             return Verdicts(tuple([await self._nugget(quote, passages) for quote in self._material.quotes]))
         written = self._written.answer if claims == "answer" else self._written.ground_truth
         read = readable_text(written)
-        whole = claims == "answer" and source in ("contexts", "gold_pages")
-        found = await self._verdicts(read.text, passages, whole)
+        short = self._short(read.text, passages) if of_passages else None
+        found = short or await self._verdicts(read.text, passages, whole=claims == "answer" and of_passages)
         return found if read.text == written else _as_written(found, read, written)
 
     async def usefulness(self) -> Sequence[Usefulness]:
@@ -72,6 +81,8 @@ class EmbeddedOpinion:
         if not answer.strip() or not question.strip():
             return Relevancy(None, reason="no answer" if question.strip() else "no question")
         self._check_language()
+        if repeats_question(question, answer):
+            return Relevancy(None, noncommittal=True, detail={"repeats_question": True})
         key = key_of("cosine", question, answer)
         found = await self._kept.array(key, answer, lambda: self._reading.cosine(question, answer))
         cosine, blocks = found[0].tolist()
@@ -80,11 +91,28 @@ class EmbeddedOpinion:
     @cached_property
     def _not_judged(self) -> str:
         material = self._material
-        return not_judged(material.question, material.answer, "\n".join(material.contexts))
+        return answer_not_judged(material.question, material.answer, material.contexts)
 
     def _check_language(self) -> None:
         if self._not_judged:
             raise NotJudgedError(self._not_judged)
+
+    def _short(self, text: str, passages: Sequence[str]) -> Verdicts | None:
+        """Return the verdict of the rules for short answers; None where ``text`` is none, or has no source."""
+        claimed, question = split_text(text), self._material.question
+        if _unreadable(passages) or not question.strip():
+            return None
+        if repeats_question(question, text):
+            return Verdicts(tuple(Verdict(claim, None, reason=REPEATS) for claim in _claims(claimed)))
+        if not is_short(text, len(claimed.sentences)):
+            return None
+        found = decide(question, text, [read_as_source(passage).text for passage in passages])
+        verdict = Verdict(_claims(claimed)[0], found.value, found.passage, found.reason)
+        if found.value is None:
+            return Verdicts((verdict,))
+        p = round(1 - found.value, 6)
+        score = score_of(p, coefficients().threshold)
+        return Verdicts((verdict,), score, {"hallucinated": is_hallucinated(score), "p_hallucinated": p})
 
     async def _verdicts(self, text: str, passages: Sequence[str], whole: bool) -> Verdicts:
         claimed = split_text(text)
@@ -95,7 +123,7 @@ class EmbeddedOpinion:
             return Verdicts(tuple(Verdict(claim, *missing) for claim in _claims(claimed)))
         found = await self._judged(text, passages)
         each = tuple(_each(claimed, found, self._reasons(claimed, passages, found)))
-        return _with_share(each, found) if whole else Verdicts(each)
+        return _with_score(each, found) if whole else Verdicts(each)
 
     async def _nugget(self, quote: str, passages: Sequence[str]) -> Verdict:
         """Return the verdict of a whole quote: the mean over its sentences."""
@@ -126,12 +154,11 @@ class EmbeddedOpinion:
                 "answer": (material.answer,), "ground_truth": (material.ground_truth,)}[source]  # fmt: skip
 
 
-def _with_share(each: tuple[Verdict, ...], rows: Sequence[Sequence[float]]) -> Verdicts:
+def _with_score(each: tuple[Verdict, ...], rows: Sequence[Sequence[float]]) -> Verdicts:
     if not rows:
         return Verdicts(each)
-    _, hallucinated, share = parts_of(rows)
-    threshold = coefficients().threshold
-    return Verdicts(each, share, {"hallucinated": hallucinated >= threshold, "p_hallucinated": hallucinated})
+    _, hallucinated, score = parts_of(rows)
+    return Verdicts(each, score, {"hallucinated": is_hallucinated(score), "p_hallucinated": hallucinated})
 
 
 def _each(text: SplitText, rows: Sequence[Sequence[float]], reasons: Sequence[str]) -> list[Verdict]:

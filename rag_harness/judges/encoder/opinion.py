@@ -21,7 +21,7 @@ from rag_harness.measures.judged import (
     Verdicts,
 )
 from rag_harness.words.comparison import quotable
-from rag_harness.words.language import not_judged
+from rag_harness.words.language import answer_not_judged
 from rag_harness.words.sentence_ends import sentence_spans
 
 MOST_CLAIMS = 200
@@ -100,7 +100,7 @@ class EncoderOpinion:
     @cached_property
     def _foreign(self) -> str:
         material = self.material
-        return not_judged(material.question, material.answer, "\n".join(material.contexts)) if self.english else ""
+        return answer_not_judged(material.question, material.answer, material.contexts) if self.english else ""
 
     def _check_language(self) -> None:
         if self._foreign:
