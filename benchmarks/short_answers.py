@@ -112,7 +112,9 @@ def main() -> None:
             found = asyncio.run(of_file(file, judge))
             rows.append(row(file.stem, found))
             kinds = list(dict.fromkeys(str(each.case.get("sub", "")) for each in found))
-            rows += [row(f"  {kind}", [each for each in found if each.case.get("sub") == kind]) for kind in kinds if kind]
+            rows += [
+                row(f"  {kind}", [each for each in found if each.case.get("sub") == kind]) for kind in kinds if kind
+            ]
             if options.show:
                 print(*map(explained, filter(is_shown, found)), sep="\n")
     show("embedded judge", ["cases", "false, called faithful", "right, flagged", "right, scored"], rows)

@@ -51,7 +51,14 @@ _MOSTLY = 0.6
 """Least share of an answer's words that its question and its passages do not have, for these words to decide."""
 _HINT, _TIMES = 0.15, 5
 """Least probability of their language, and how many times as likely as English it is."""
-_YES_NO = {"de": ("ja", "nein"), "fr": ("oui", "non"), "es": ("sí",), "pt": ("sim", "não"), "it": ("sì",), "nl": ("nee",)}
+_YES_NO = {
+    "de": ("ja", "nein"),
+    "fr": ("oui", "non"),
+    "es": ("sí",),
+    "pt": ("sim", "não"),
+    "it": ("sì",),
+    "nl": ("nee",),
+}
 _ENGLISH_TOO = frozenset(
     """
     minute minutes second seconds mars august september april november dollar dollars cent cents euro euros percent die

@@ -97,6 +97,19 @@ def _quarter_hour(found: re.Match[str]) -> str:
     return f"{_QUARTERS[(found[1] or '').lower().strip()]} minutes"
 
 
+def _part(found: re.Match[str]) -> str:
+    return f"{_shown(round(_fraction(found), 4))} {found[3]}"
+
+
+def _percent(found: re.Match[str]) -> str:
+    return f"{_shown(round(100 * _fraction(found), 1))}%"
+
+
+def _fraction(found: re.Match[str]) -> float:
+    count = 1.0 if found[1].lower() in ("a", "an") else _plain(found[1])
+    return count / (4 if found[2].lower().startswith("quarter") else 3)
+
+
 def _span(found: re.Match[str]) -> str:
     many, unit = _SPANS[re.sub(r"ies$", "y", found[2].lower()).removesuffix("s")]
     count = 1.0 if found[1].lower() in ("a", "an", "one") else _plain(found[1])
@@ -142,6 +155,10 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
     (rf"\b({_NUMBER}) in the (morning|afternoon|evening)\b", _clock),
     (r"(?<!after)\bnoon\b", lambda _: "12pm"),
     (r"\bmidnight\b", lambda _: "12am"),
+    (r"\b(an?|one|two|three)[- ](quarters?|thirds?) of (?:an? |one )?(percent|per cent|litre|liter|mile|kilo|kilogram|million|metre|meter)\b",
+     _part),
+    (r"\bhalf a (percent|per cent)\b", _half),
+    (r"\b(an?|one|two|three)[- ](quarters?|thirds?)(?= of (?:the|all|its|our|their|travel|users|people|customers|those)\b)", _percent),
     (r"\bhalf (?:an?|the) (year|hour|minute|day|dozen|million|century|decade|kilo|kilogram|kg|litre|liter|mile|metre"
      r"|meter)\b", _half),
     (r"\bhalf[- ](year|hour|day)\b", _half),
@@ -159,7 +176,7 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
 )  # fmt: skip
 _PATTERNS = tuple((re.compile(pattern, re.I), made) for pattern, made in _FORMS)
 _ANY = re.compile(
-    rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|quarters?|noon|midnight|fortnights?|decades?"
+    rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|quarters?|thirds?|noon|midnight|fortnights?|decades?"
     r"|centur(?:y|ies)|dozens?|usd|us\$|eur|gbp)\b|o['’]clock|\bin the (?:morning|afternoon|evening)\b"
     r"|\b(?:in|out of) (?:every )?(?:\d|[tofsen])",
     re.I,

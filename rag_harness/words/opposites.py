@@ -30,35 +30,35 @@ _SENSES = """
     more | less fewer
     most maximum | least minimum
     above over | below under beneath
-    arrive arrival | depart departure
-    enter entry entrance | exit
-    buy purchase | sell
+    ~ arrive arrival | depart departure
+    ~ enter entry entrance | exit
+    ~ buy purchase | sell
     enable activate | disable deactivate
-    on | off
-    public | private
-    manual manually | automatic automatically
+    ~ on | off
+    ~ public | private
+    ~ manual manually | automatic automatically
     empty | full
     early earlier earliest | late later latest
-    first | last
-    old older | new newer
-    hot warm | cold cool
-    left | right
-    north northern | south southern
-    east eastern | west western
+    ~ first | last
+    ~ old older | new newer
+    ~ hot warm | cold cool
+    ~ left | right
+    ~ north northern | south southern
+    ~ east eastern | west western
     win | lose
     always | never
-    all every everybody everyone | none nobody
-    import | export
-    upload | download
+    ~ all every everybody everyone | none nobody
+    ~ import | export
+    ~ upload | download
     lock | unlock
     connect | disconnect
-    temporary | permanent
-    internal | external
-    adult | child
-    domestic | international abroad
-    weekday | weekend
-    longer | shorter
-    long | short
+    ~ temporary | permanent
+    ~ internal | external
+    ~ adult | child
+    ~ domestic | international abroad
+    ~ weekday | weekend
+    ~ longer | shorter
+    ~ long | short
     bigger larger | smaller
     big large | small
     heavier | lighter
@@ -70,11 +70,11 @@ _SENSES = """
     visible | hidden
     pass | fail
     add | remove
-    upper | lower
-    front | rear back
-    top | bottom
-    horizontal | vertical
-    odd | even
+    ~ upper | lower
+    ~ front | rear back
+    ~ top | bottom
+    ~ horizontal | vertical
+    ~ odd | even
     remember keep | delete discard
 """
 _PREFIXES = ("un", "non", "in", "im", "dis", "il", "ir")
@@ -86,6 +86,10 @@ _IRREGULAR = {
 }  # fmt: skip
 
 
+_CONTRASTS = "~"
+"""Mark of pairs that tell two things apart: what is stated of adults is not denied of children."""
+
+
 class Sense(NamedTuple):
     """What a word states: of which pair of opposites, and which of the two."""
 
@@ -93,9 +97,11 @@ class Sense(NamedTuple):
     side: bool
 
 
-def opposite(one: str, other: str) -> bool:
-    """Return whether two lower-case words are opposites."""
+def opposite(one: str, other: str, contrasts: bool = True) -> bool:
+    """Return whether two lower-case words are opposites; with ``contrasts``, also those that tell two things apart."""
     ours, theirs = senses(one), senses(other)
+    if not contrasts:
+        ours = frozenset(said for said in ours if said.pair not in _contrasts())
     return any(Sense(pair, not side) in theirs for pair, side in ours) or _negated(one, other) or _negated(other, one)
 
 
@@ -112,10 +118,16 @@ def senses(word: str) -> frozenset[Sense]:
 
 
 @cache
+def _contrasts() -> frozenset[int]:
+    lines = filter(None, map(str.strip, _SENSES.splitlines()))
+    return frozenset(pair for pair, line in enumerate(lines) if line.startswith(_CONTRASTS))
+
+
+@cache
 def _senses() -> dict[str, frozenset[Sense]]:
     found: dict[str, set[Sense]] = {}
     for pair, line in enumerate(filter(None, map(str.strip, _SENSES.splitlines()))):
-        for side, words in enumerate(line.split("|")):
+        for side, words in enumerate(line.lstrip(_CONTRASTS).split("|")):
             for word in words.split():
                 for form in {word, stem(word)}:
                     found.setdefault(form, set()).add(Sense(pair, bool(side)))

@@ -47,7 +47,9 @@ def numbers(text: str) -> list[str]:
 
 def known_numbers(text: str) -> frozenset[str]:
     """Return every number of a source, also those in times and dates."""
-    return frozenset([*numbers(text), *map(_plain, _NUMBER.findall(in_digits(text))), *_part_numbers(text), *_ones(text)])
+    return frozenset(
+        [*numbers(text), *map(_plain, _NUMBER.findall(in_digits(text))), *_part_numbers(text), *_ones(text)]
+    )
 
 
 def _part_numbers(text: str) -> Iterator[str]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rag_harness.judges.embedded.absent.identifiers import unknown_identifier
 from rag_harness.judges.embedded.absent.names import unknown_name
 from rag_harness.judges.embedded.absent.negations import negation
 from rag_harness.judges.embedded.absent.numbers import unsaid_number
-from rag_harness.judges.embedded.absent.identifiers import unknown_identifier
 from rag_harness.judges.embedded.absent.opposites import turned
+from rag_harness.judges.embedded.absent.quantities import quantities
 from rag_harness.judges.embedded.absent.sentences import KnownSentences, sentence_of
+from rag_harness.judges.embedded.absent.values import misplaced
+from rag_harness.judges.embedded.figures import times
 from rag_harness.judges.embedded.words import SplitText
 from rag_harness.words.contradictions import Contradiction, against
 from rag_harness.words.number_words import in_digits, in_words
@@ -31,7 +34,7 @@ def absent(text: SplitText, passages: Sequence[SplitText], question: str) -> lis
     """
     sentences = [text.text[start:end] for start, end in text.sentences]
     source = [passage.text[start:end] for passage in passages for start, end in passage.sentences]
-    known = KnownSentences(source, question)
+    known = KnownSentences(source, question, [passage.text for passage in passages])
     denied = against(in_digits(text.text), [in_digits(passage.text) for passage in passages])
     return [
         _contradicted(span, text, denied, passages) or _missing(sentence, known)
@@ -47,6 +50,7 @@ def _missing(sentence: str, known: KnownSentences) -> str:
         or unknown_identifier(claim, known)
         or negation(claim, known)
         or turned(claim, known)
+        or misplaced(claim, known)
     )
 
 
@@ -60,13 +64,23 @@ def _contradicted(
         if one.kind == "negation":
             return "the passage denies it" if theirs == "denied" else "it denies what the passage says"
         passage = passages[one.second.text].text
-        if not _has_year(ours, passage):
-            claimed = text.text[one.first.start : one.first.end]
-            stated = passage[one.second.start : one.second.end]
-            return f"{in_words(claimed, ours)}: the passage says {in_words(stated, theirs)}"
+        claimed, stated = text.text[one.first.start : one.first.end], passage[one.second.start : one.second.end]
+        ours, theirs = in_words(claimed, ours), in_words(stated, theirs)
+        if _has(ours, stated, passage):
+            continue
+        if times(ours):
+            return (
+                ""
+                if times(ours)[0] & {at for each in passages for one_time in times(each.text) for at in one_time}
+                else f"{ours}: no passage says it"
+            )
+        return f"{ours}: the passage says {theirs}"
     return ""
 
 
-def _has_year(said: str, passage: str) -> bool:
-    """Return whether what is said is a year that the passage has, too: then it does not say another one instead."""
-    return bool(_YEAR.fullmatch(said)) and re.search(rf"\b{said}\b", passage) is not None
+def _has(said: str, stated: str, passage: str) -> bool:
+    """Return whether the statement has the number, too, or the passage the year: then it says no other one instead."""
+    if _YEAR.fullmatch(said):
+        return re.search(rf"\b{said}\b", passage) is not None
+    numbers = {one.number for one in quantities(said)}
+    return bool(numbers) and numbers <= {one.number for one in quantities(stated)}

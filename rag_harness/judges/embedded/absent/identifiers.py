@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rag_harness.judges.embedded.absent.sentences import KnownSentences, Sentence
 
 _IDENTIFIER = re.compile(
-    r"(?<![\w-])--?[A-Za-z][\w-]*(?![\w-])|(?<![\w/.:])/[\w.-]+(?:/[\w.-]+)+|\b[A-Za-z]\w*_\w+\b|\b\d+(?:\.\d+){2,}\b"
-    r"|\b[A-Z]{1,5}-?\d+[A-Za-z\d-]*\b|\b[\w.-]+\.(?:py|json|ya?ml|toml|ini|conf|cfg|log|txt|csv|sh|md|tar|gz|zip)\b"
+    r"(?<![\w-])--?[A-Za-z][\w-]*(?![\w-])|(?<![\w/.:])/[\w.-]+(?:/[\w.-]+)+|\b[A-Za-z]\w*_\w+\b|\b(?!\d{1,2}\.\d{1,2}\.\d{4}\b)\d+(?:\.\d+){2,}\b"
+    r"|\b[A-Z]{1,5}-?\d+[A-Za-z\d-]*\b|\b[\w.-]+\.(?:py|json|ya?ml|toml|ini|conf|cfg|log|csv|sh|tar|gz|zip)\b"
 )
 
 

@@ -25,7 +25,8 @@ _UPPER = re.compile(
     re.I,
 )
 _LOWER = re.compile(
-    r"\b(?:over|above|more than|at least|no less than|(?:a )?minimum(?: of)?|older than|exceed(?:s|ing)?)[\s-]*[€$£]?\s*$", re.I
+    r"\b(?:over|above|more than|at least|no less than|(?:a )?minimum(?: of)?|older than|exceed(?:s|ing)?)[\s-]*[€$£]?\s*$",
+    re.I,
 )
 
 
@@ -93,7 +94,11 @@ def _in_place(place: int, word: str, claim: Sentence, sentence: Sentence) -> str
         return ""
     behind = _behind(claim, place)
     for at, other in enumerate(sentence.read.words):
-        if opposite(word, other) and not _has(other, claim) and (word not in _PLACED or behind == _behind(sentence, at)):
+        if (
+            opposite(word, other)
+            and not _has(other, claim)
+            and (word not in _PLACED or behind == _behind(sentence, at))
+        ):
             return sentence.read.written[at]
     return ""
 

@@ -94,7 +94,8 @@ def sentence_of(text: str, above: str = "") -> Sentence:
 class KnownSentences:
     """The sentences of a source and of the question: an answer may repeat both."""
 
-    def __init__(self, source: Sequence[str], question: str) -> None:
+    def __init__(self, source: Sequence[str], question: str, texts: Sequence[str] = ()) -> None:
+        self.texts = tuple(texts)
         self.sentences = tuple(_with_heads(source))
         self.question = sentence_of(question)
 

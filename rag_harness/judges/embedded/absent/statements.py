@@ -5,6 +5,7 @@ Texts are read with numbers in digits, at the same places (``number_words.in_dig
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ NEGATIONS = frozenset(
 _NOT_NEGATING = frozenset("only just later longer more less than until".split())  # noqa: SIM905
 _ORDER = frozenset(("before", "after"))
 """Function words that decide what is asked."""
+_REFERS = re.compile(r"\W*(?:it|its|they|their|this|these|that|those|he|she|his|her)\b", re.I)
 _FAR = 6
 """Words that a border of clauses counts for in the distance of two words."""
 
@@ -125,8 +127,9 @@ def statements_of(text: str, number: int) -> tuple[Statement, ...]:
             found.append(_row(digits, passage.cells, passage.header, passage.above, number))
             continue
         span = slice(passage.start, passage.end)
-        found.append(Statement(digits[span], plain[span], number, passage.above | before))
-        before = found[-1].terms
+        text = digits[span]
+        found.append(Statement(text, plain[span], number, passage.above | before))
+        before = found[-1].terms | (before if _REFERS.match(text) else frozenset())
     return tuple(found)
 
 
@@ -144,7 +147,11 @@ class Stated:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.all = [one for number, text in enumerate(texts) for one in statements_of(text, number)][:MOST_STATEMENTS]
-        self.firsts = [one for before, one in zip([None, *self.all], self.all, strict=False) if before is None or before.passage != one.passage]
+        self.firsts = [
+            one
+            for before, one in zip([None, *self.all], self.all, strict=False)
+            if before is None or before.passage != one.passage
+        ]
         self._holders = Counter(word for one in self.all for word in one.terms)
 
     def weight(self, word: str) -> float:
@@ -184,7 +191,14 @@ def _found(asked: str, word: str, statement: Statement, places: range) -> tuple[
     if not (senses(word) or len(word) > 6):
         return None
     said = ((at, statement.tokens[at].lower) for at in places)
-    return next(((at, not same_sense(word, one)) for at, one in said if same_sense(word, one) or opposite(word, one)), None)
+    return next(
+        (
+            (at, not same_sense(word, one))
+            for at, one in said
+            if same_sense(word, one) or opposite(word, one, contrasts=False)
+        ),
+        None,
+    )
 
 
 _ASKING = frozenset(

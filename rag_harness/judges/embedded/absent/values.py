@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from rag_harness.judges.embedded.absent.quantities import Quantity
-from rag_harness.judges.embedded.short_answers.statements import Asked, Stated, Statement, compared, is_rate
+from rag_harness.judges.embedded.absent.sentences import KnownSentences, Sentence
+from rag_harness.judges.embedded.absent.statements import Asked, Stated, Statement, asked, compared, is_rate
 from rag_harness.words.contradictions.vocabulary import tokens
+from rag_harness.words.number_words import in_words
 
 _BESIDE = 0.5
 """What a word of the question counts for a value of its clause that it is not the nearest of."""
@@ -93,16 +96,20 @@ def quantity_candidates(said: Quantity, stated: Stated) -> tuple[list[Candidate]
         for place in [statement.place(one.start)]
     ]
     own = [candidate for one, candidate in every if said.same(one)]
-    kinds = {said.unit} if said.unit else {one.unit for one, _ in every if said.same(one)}
+    kinds = {_kind(said)} if said.unit else {_kind(one) for one, _ in every if said.same(one)}
     beside = {id(one.statement) for one in own}
     rivals = [
         candidate
         for one, candidate in every
         if not said.same(one)
         and not is_rate(one)
-        and (one.unit in kinds or (not (one.unit or one.noun) and id(candidate.statement) in beside))
+        and (_kind(one) in kinds or (not (one.unit or one.noun) and id(candidate.statement) in beside))
     ]
     return own, [*rivals, *(one for one in nothing(stated) if id(one.statement) in beside)]
+
+
+def _kind(one: Quantity) -> str:
+    return "date" if one.unit == "month" or one.unit.startswith("day of") else one.unit
 
 
 NOTHING = frozenset(("zero", "nothing", "none", "free"))
@@ -167,3 +174,36 @@ def terms_of(text: str, without: Asked) -> list[str]:
     """Return the terms of an answer that its question does not have."""
     found = (compared(token.lower) for token in tokens(text, 0, len(text)))
     return [word for word in dict.fromkeys(found) if word and word not in without.words]
+
+
+_SURE = 0.25
+"""Least margin by which another value fits a sentence better, for the sentence's own to be that of something else."""
+_MOST_WORDS = 16
+"""Most words of a sentence that is read for that: longer ones say several things."""
+
+
+def misplaced(claim: Sentence, known: KnownSentences) -> str:
+    """Return the only quantity of a short sentence where the passages have it for something else; empty otherwise."""
+    if len(claim.quantities) != 1 or len(claim.read.words) > _MOST_WORDS:
+        return ""
+    said, stated = claim.quantities[0], stated_in(known)
+    without = frozenset(compared(token.lower) for token in tokens(said.written.lower(), 0, len(said.written)))
+    about = asked(claim.text, without | {compared(str(int(said.number)))} if said.number % 1 == 0 else without)
+    own, rivals = quantity_candidates(said, stated)
+    rivals = [one for one in rivals if one.quantity is not None]
+    if not own or not rivals:
+        return ""
+    found = standing(own, rivals, about, stated)
+    if found.rival is None or found.rival.quantity is None or found.other < found.own + _SURE or found.other < _CERTAIN:
+        return ""
+    theirs = in_words(found.rival.statement.written, found.rival.quantity.written)
+    return f"{said.written}: the passage says {theirs}"
+
+
+_CERTAIN = 0.6
+
+
+@lru_cache(maxsize=8)
+def stated_in(known: KnownSentences) -> Stated:
+    """Return the statements of a source, read once for all claims of an answer."""
+    return Stated(known.texts)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from rag_harness.judges.embedded.absent.identifiers import identifier_not_in, identifiers
 from rag_harness.judges.embedded.absent.quantities import Quantity, quantities
-from rag_harness.judges.embedded.short_answers.statements import (
+from rag_harness.judges.embedded.absent.statements import (
     NEGATIONS,
     Asked,
     Stated,
@@ -21,7 +21,7 @@ from rag_harness.judges.embedded.short_answers.statements import (
     asked,
     compared,
 )
-from rag_harness.judges.embedded.short_answers.values import (
+from rag_harness.judges.embedded.absent.values import (
     LEAST,
     MARGIN,
     NOTHING,
@@ -34,7 +34,7 @@ from rag_harness.judges.embedded.short_answers.values import (
     standing,
     terms_of,
 )
-from rag_harness.judges.embedded.short_answers.yes_no import reading
+from rag_harness.judges.embedded.yes_no import reading
 from rag_harness.words.comparison import compared_words
 from rag_harness.words.contradictions.vocabulary import tokens
 from rag_harness.words.number_words import in_digits, in_words
@@ -51,7 +51,9 @@ _MARGIN_OF_PHRASES = 0.3
 _SURE = 0.65
 """Least share of a question that a statement has, for a yes or no against it to be found wrong."""
 _SHOWN = 80
-_YES_NO = re.compile(r"^\W*(yes|no|yeah|yep|nope|correct|true|false|right)\b(?!\s+(?:more|less|later|longer)\b)[\s,.:;!-]*", re.I)
+_YES_NO = re.compile(
+    r"^\W*(yes|no|yeah|yep|nope|correct|true|false|right)\b(?!\s+(?:more|less|later|longer)\b)[\s,.:;!-]*", re.I
+)
 _NO = frozenset(("no", "nope", "false"))
 _ASKS_YES_NO = re.compile(
     r"^\W*(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had|am)\b", re.I
@@ -69,10 +71,17 @@ _VERBS = frozenset(
     apply applies start starts end ends open opens close closes pay pays receive receives arrive arrives weigh weighs
     hold holds held keep keeps kept stay stays expire expires leave leaves left begin begins began call calls find finds
     founded built designed wrote invented won lost works work lives live became become becomes remain remains covers
+    fails fail failed earns earn earned expect expects register donate ship ships enter enters accept accepts accepted
+    offer offers offered sell sells sold buy buys require requires required allow allows let lets send sends sent bring
+    brings provide provides support supports supported return returns returned return check checks read reads write
+    move moves moved serve serves served follow follows set sets turn turns put puts add adds keep drive play plays
+    show shows happen happens help helps ask asks want wants see sees look looks seem seems try tries choose click press
+    hold visit travel travels fly flies walk stop stops wait waits grow grows lie lies stand stands sit sits measure
+    measures exceed exceeds replace replaces contain store stores carry carries connect connects install installs
     it's they're that's isn't aren't don't doesn't can't won't
     """.split()  # noqa: SIM905
 )
-_ITEMS = re.compile(r"\s*(?:,|;|\band\b|\bor\b|&)\s*", re.I)
+_ITEMS = re.compile(r"\s*(?:,(?!\d)|;|\band\b|\bor\b|&)\s*", re.I)
 _LEADING = re.compile(
     r"^(?:it|they|that|this|you|he|she|there)(?:['’](?:s|re)|\s+(?:is|are|was|were|has|have|costs?|takes?|lasts?|weighs?|does"
     r"|can|must|may|will))\s+",
@@ -151,12 +160,16 @@ def _chosen(question: str, answer: str) -> tuple[str, bool] | None:
     rest = _LEADING.sub("", answer)
     words = [token.lower for token in tokens(rest, 0, len(rest)) if token.lower[0].isalpha()]
     denies = any(word in NEGATIONS or word.endswith("n't") for word in words)
-    said = [word for word in words if word not in NEGATIONS and word not in ("it", "is", "merely", "only", "just", "so")]
+    said = [
+        word for word in words if word not in NEGATIONS and word not in ("it", "is", "merely", "only", "just", "so")
+    ]
     if not 0 < len(said) <= 2:
         return None
     asked_words = [token.lower for token in tokens(question, 0, len(question))]
     for one in said:
-        same = next((word for word in asked_words if compared(word) == compared(one) != "" or same_sense(word, one)), "")
+        same = next(
+            (word for word in asked_words if compared(word) == compared(one) != "" or same_sense(word, one)), ""
+        )
         against = next((word for word in asked_words if opposite(word, one)), "")
         if same and against:
             return re.sub(rf"(?:\s+or)?\s+{re.escape(against)}\b(?:\s+or)?", "", question, flags=re.I), not denies

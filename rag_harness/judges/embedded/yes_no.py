@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from rag_harness.judges.embedded.absent.quantities import Quantity, quantities
-from rag_harness.judges.embedded.short_answers.statements import Asked, Stated, Statement, is_rate
+from rag_harness.judges.embedded.absent.statements import Asked, Stated, Statement, is_rate
 from rag_harness.words.number_words import in_digits
 
 FOUND = 0.5
@@ -19,7 +19,9 @@ _UPPER = r"(?:under|below|less than|fewer than|up to|at most|within|no more than
 _LOWER = r"(?:over|above|more than|at least|from|minimum(?: of)?|older than|exceed(?:s|ing)?|min\.?|longer than|after|starting at)"
 _UPPER_BEFORE = re.compile(rf"\b{_UPPER}[\s-]*[€$£]?\s*$", re.I)
 _LOWER_BEFORE = re.compile(rf"\b{_LOWER}[\s-]*[€$£]?\s*$", re.I)
-_LOWER_AFTER = re.compile(r"^[^,;.]{0,14}\b(?:or (?:more|newer|later|older|above|higher)|and (?:over|up|above)|minimum|at least)\b|^\+", re.I)
+_LOWER_AFTER = re.compile(
+    r"^[^,;.]{0,14}\b(?:or (?:more|newer|later|older|above|higher)|and (?:over|up|above)|minimum|at least)\b|^\+", re.I
+)
 _UPPER_AFTER = re.compile(r"^[^,;.]{0,14}\b(?:or (?:less|fewer|younger|below)|maximum|at most|and under)\b", re.I)
 _AHEAD = re.compile(r"^[^,;.]{0,14}\b(?:before|ahead|beforehand|prior|in advance)\b", re.I)
 _ALL = re.compile(r"\b(?:all|every|always|any|whole|entire|both|each|only|everything|everyone)\b", re.I)
@@ -78,16 +80,20 @@ def _says(question: str, asked: Asked, statement: Statement, stated: Stated) -> 
     missing = [word for word in absent if word not in statement.above and not _is_topic(word, asked, question, stated)]
     if re.search(r"\bonly\b", statement.text) and any(map(stated.has, absent)):
         turned += 1
-    elif missing and (any(map(stated.has, missing)) and not _ALL.search(statement.text)):
-        return None
-    elif [*asked.words][-1] in missing or (_IF.search(statement.text) and not _IF.search(question)):
+    elif (
+        (missing and (any(map(stated.has, missing)) and not _ALL.search(statement.text)))
+        or [*asked.words][-1] in missing
+        or (_IF.search(statement.text) and not _IF.search(question))
+    ):
         return None
     return (turned % 2 == 0) == fits
 
 
 def _is_topic(word: str, asked: Asked, question: str, stated: Stated) -> bool:
     """Return whether a word behind a preposition is what a passage begins with: "… for the scooter"."""
-    behind = re.search(rf"\b(?:for|of|in|at|on|with|from|to)\b[^,;?]{{0,20}}\b{re.escape(asked.words[word])}", question, re.I)
+    behind = re.search(
+        rf"\b(?:for|of|in|at|on|with|from|to)\b[^,;?]{{0,20}}\b{re.escape(asked.words[word])}", question, re.I
+    )
     return bool(behind) and any(word in one.terms for one in stated.firsts)
 
 
