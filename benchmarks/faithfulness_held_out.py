@@ -3,7 +3,8 @@
     python benchmarks/faithfulness_held_out.py ../shared/data/ragtruth_dev --cache /tmp/faithfulness
 
 The shipped coefficients are fitted to all of these data, so they cannot be asked. In each of five folds, grouped by
-source, everything that is fitted is fitted to the other four: both models, the share, each threshold. The rules are
+source, everything that is fitted is fitted to the other four: both models, each threshold. The printed score ranks as
+1 - p_hallucinated does. The rules are
 fitted to nothing, but their authors have seen the data. AUROC of "people marked something as hallucinated"; F1 at the
 threshold that the other folds chose. Intervals by bootstrap over sources, of a difference too.
 
@@ -34,16 +35,13 @@ from faithfulness_training import (
     f1,
     folds,
     missed,
-    pairs_found,
     responses,
-    share_model,
     smoothed_threshold,
     table,
 )
 from side_by_side import show
 from sklearn.metrics import roc_auc_score
 
-from rag_harness.judges.embedded.judgement import ALLOWED, shares
 from rag_harness.judges.embedded.source import passage_of
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
 from rag_harness.registry.package_digest import package_digest
@@ -61,41 +59,21 @@ class Scored:
     said: Mask
 
 
-def judged(model: TwoModels, groups: Ints, wrong: Ints, pairs: Doubles) -> dict[str, Scored]:
+def judged(model: TwoModels, groups: Ints, wrong: Ints) -> dict[str, Scored]:
     """Return what the judge says of each response, by models that have not seen its source."""
-    p, share, verdicts = np.zeros(len(wrong)), np.zeros(len(wrong)), np.zeros(len(wrong))
-    said = {name: np.zeros(len(wrong), bool) for name in (JUDGE, "1 - p_hallucinated")}
-    count = np.bincount(model.sentences.response, minlength=len(wrong))
-    allowed = 1 - (1 - ALLOWED) * model.missed / np.maximum(count, 1)
+    p, verdicts, said = np.zeros(len(wrong)), np.zeros(len(wrong)), np.zeros(len(wrong), bool)
     for training, test in folds(groups, wrong):
         within, beyond = model(training, test)
         sentences = np.where(model.sentences.of(training), model.out_of_fold(training), unseen(model, training))
-        fitted = share_model(model, sentences, within, pairs, training)
-        estimates = estimated_by(model, sentences, np.where(training, within, beyond), pairs)
-        estimated = fitted.probabilities(estimates) * allowed
-        p[test], share[test] = beyond[test], estimated[test]
+        p[test] = beyond[test]
         verdicts[test] = 1 - mean_by_response(sentences, model)[test]
-        said["1 - p_hallucinated"][test] = beyond[test] >= smoothed_threshold(within[training], wrong[training])
-        said[JUDGE][test] = 1 - estimated[test] >= smoothed_threshold(1 - estimated[training], wrong[training])
-    return {
-        JUDGE: Scored(share, said[JUDGE]),
-        "1 - p_hallucinated": Scored(1 - p, said["1 - p_hallucinated"]),
-        "mean of the models' verdicts": by_folds(verdicts, groups, wrong),
-    }
+        said[test] = beyond[test] >= smoothed_threshold(within[training], wrong[training])
+    return {JUDGE: Scored(1 - p, said), "mean of the models' verdicts": by_folds(verdicts, groups, wrong)}
 
 
 def unseen(model: TwoModels, training: Mask) -> Doubles:
     """Return P(unsupported) of every sentence by a model of the training responses."""
     return model.sentence(training).probabilities(model.sentences.rows)
-
-
-def estimated_by(model: TwoModels, p: Doubles, hallucinated: Doubles, pairs: Doubles) -> Doubles:
-    """Return what the share of each response is estimated from; of one without a sentence as of one that is wrong."""
-    order = model.sentences.response
-    found = [shares(p[order == n], float(hallucinated[n]), float(pairs[n])) for n in np.unique(order)]
-    rows = np.zeros((len(model.wrong), len(found[0])))
-    rows[np.unique(order)] = found
-    return rows
 
 
 def mean_by_response(p: Doubles, model: TwoModels) -> Doubles:
@@ -202,7 +180,7 @@ def main() -> None:
     pieces_of = cached(SentenceTransformersEmbedder().pieces, options.cache / "pieces")
     sentences = table(found, pieces_of, options.cache / f"{package_digest()}.npz")
     model = TwoModels(sentences, wrong, groups, missed(found))
-    scored = judged(model, groups, wrong, np.array([pairs_found(response) for response in found]))
+    scored = judged(model, groups, wrong)
     scored |= {name: by_folds(scores, groups, wrong) for name, scores in controls(found).items()}
     for task in ("all", *TASKS):
         tell(task, scored, groups, wrong, np.flatnonzero((tasks == task) | (task == "all")))

@@ -35,7 +35,7 @@ from rag_harness.judges.embedded.absent import absent
 from rag_harness.judges.embedded.alignment import EncodedSource
 from rag_harness.judges.embedded.encoding import Encoded, Float32s, PiecesOf, encode
 from rag_harness.judges.embedded.features import NAMES, features
-from rag_harness.judges.embedded.judgement import SHARE_WEIGHTS, pair_precision, shares, with_missed
+from rag_harness.judges.embedded.judgement import with_missed
 from rag_harness.judges.embedded.model import COEFFICIENTS_FILE, Logistic, standardised
 from rag_harness.judges.embedded.response import NAMES as RESPONSE_NAMES
 from rag_harness.judges.embedded.response import response_features
@@ -218,11 +218,18 @@ class TwoModels:
         response = fitted(RESPONSE_NAMES, rows[training], self.wrong[training], RESPONSE_C)
         sentence = self.sentence(training)
         beyond = self.seen(sentence.probabilities(self.sentences.rows), test)
-        return self.with_rules(response.probabilities(rows)), self.with_rules(response.probabilities(beyond))
+        p = response.probabilities(rows)
+        threshold = self.threshold(p, training)
+        return self.with_rules(p, threshold), self.with_rules(response.probabilities(beyond), threshold)
 
-    def with_rules(self, p: Doubles) -> Doubles:
+    def threshold(self, p: Doubles, training: npt.NDArray[np.bool_]) -> float:
+        """Return the threshold that rules lift a response above: the best of those that they touch nothing of."""
+        untouched = training & (self.missed == 0)
+        return smoothed_threshold(p[untouched], self.wrong[untouched])
+
+    def with_rules(self, p: Doubles, threshold: float) -> Doubles:
         """Return P(hallucinated) of each response with what the rules add."""
-        return with_missed(p, self.missed)
+        return with_missed(p, self.missed, threshold)
 
     def sentence(self, training: npt.NDArray[np.bool_]) -> Logistic:
         """Fit the sentence model."""
@@ -247,36 +254,6 @@ class TwoModels:
         for number in np.unique(order[of[order]]):
             rows[number] = response_features(p[order == number], self.sentences.rows[order == number])
         return rows
-
-
-def share_model(
-    model: TwoModels, p: Doubles, hallucinated: Doubles, pairs: Doubles, training: npt.NDArray[np.bool_]
-) -> Logistic:
-    """Fit slope and bias of the weighted estimates to the share of supported sentences; the weights are given.
-
-    The bias is then moved to even odds, as verdicts are.
-    ``p`` of the sentences and ``hallucinated`` of the responses are out of fold; ``pairs`` is ``pairs_found`` of each.
-    """
-    order = model.sentences.response
-    numbers = np.unique(order[model.sentences.of(training)])
-    estimates = np.array([shares(p[order == n], hallucinated[n], float(pairs[n])) for n in numbers])
-    supported = np.array([1 - model.sentences.wrong[order == n].mean() for n in numbers])
-    mean, scale, weights = estimates.mean(axis=0), estimates.std(axis=0), np.array(list(SHARE_WEIGHTS.values()))
-    one = (standardised(estimates, mean, scale) @ weights)[:, None]
-    # A share is so many supported sentences and so many others.
-    line = LogisticRegression(C=1e6).fit(
-        np.concatenate([one, one]),
-        np.repeat([1, 0], len(one)),
-        sample_weight=np.concatenate([supported, 1 - supported]),
-    )
-    bias = float(line.intercept_[0] - np.log(supported.mean() / (1 - supported.mean())))
-    return Logistic(tuple(SHARE_WEIGHTS), mean, scale, line.coef_[0, 0] * weights, bias)
-
-
-def pairs_found(response: Response) -> float:
-    """Return the precision of a response's pairs of words."""
-    sentences = [response.text[start:end] for start, end in split_text(response.text).sentences]
-    return pair_precision(sentences, [passage_of(passage).text for passage in response.passages])
 
 
 def missed(found: Sequence[Response]) -> Ints:
@@ -356,7 +333,7 @@ def interval(result: Result, groups: Ints, wrong: Ints) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def write(model: TwoModels, beyond: Doubles, pairs: Doubles, folder: Path) -> None:
+def write(model: TwoModels, beyond: Doubles, folder: Path) -> None:
     """Fit everything to all data and write it; ``beyond`` is p of each response, out of fold."""
     everything = np.ones(len(model.wrong), bool)
     p = model.out_of_fold(everything)
@@ -367,7 +344,6 @@ def write(model: TwoModels, beyond: Doubles, pairs: Doubles, folder: Path) -> No
         },
         "base": round(float(model.sentences.wrong.mean()), 6),
         "threshold": smoothed_threshold(beyond, model.wrong),
-        "share": plain(share_model(model, p, beyond, pairs, everything)),
         "response": plain(fitted(RESPONSE_NAMES, seen, model.wrong, RESPONSE_C)),
         "sentence": plain(model.sentence(everything)),
     }
@@ -405,7 +381,7 @@ def main() -> None:
     header = ["recipe", "F1", "95 %", "AUROC", *(f"F1 {task}" for task in TASKS), *(f"AUROC {task}" for task in TASKS)]
     show(f"{len(found)} responses, {wrong.sum()} hallucinated; {FOLDS} folds by source", header, rows)
     if options.write:
-        write(model, judged.p, np.array([pairs_found(response) for response in found]), options.folder)
+        write(model, judged.p, options.folder)
 
 
 if __name__ == "__main__":

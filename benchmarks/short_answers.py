@@ -1,4 +1,4 @@
-"""Does the embedded judge know right short answers, other languages and numbers in words? Cases with a right and a wrong side.
+"""Does the embedded judge know right from wrong in short answers, in numbers in words, and in other languages?
 
     python benchmarks/short_answers.py benchmarks/short_answers/*.jsonl [--show]
 

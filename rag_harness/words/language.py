@@ -166,7 +166,7 @@ def _language_of_new(answer: str, others: Sequence[str]) -> str:
     likely = _likely(" ".join(new))
     marked = next((code for word in new if (code := _marked(word.lower())) and likely[code] >= likely[ENGLISH]), "")
     best = max(likely, key=lambda language: likely[language])
-    is_clear = likely[best] >= max(_HINT, _TIMES * likely[ENGLISH])
+    is_clear = likely[best] >= max(_HINT, _TIMES * likely[ENGLISH]) and not _ENGLISH_TOO.intersection(new)
     return marked or (best if is_clear and best != ENGLISH else "")
 
 

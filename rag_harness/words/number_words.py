@@ -155,10 +155,12 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
     (rf"\b({_NUMBER}) in the (morning|afternoon|evening)\b", _clock),
     (r"(?<!after)\bnoon\b", lambda _: "12pm"),
     (r"\bmidnight\b", lambda _: "12am"),
-    (r"\b(an?|one|two|three)[- ](quarters?|thirds?) of (?:an? |one )?(percent|per cent|litre|liter|mile|kilo|kilogram|million|metre|meter)\b",
+    (r"\b(an?|one|two|three)[- ](quarters?|thirds?) of (?:an? |one )?(percent|per cent|litre|liter|mile|kilo|kilogram"
+     r"|million|metre|meter)\b",
      _part),
     (r"\bhalf a (percent|per cent)\b", _half),
-    (r"\b(an?|one|two|three)[- ](quarters?|thirds?)(?= of (?:the|all|its|our|their|travel|users|people|customers|those)\b)", _percent),
+    (r"\b(an?|one|two|three)[- ](quarters?|thirds?)"
+     r"(?= of (?:the|all|its|our|their|travel|users|people|customers|those)\b)", _percent),
     (r"\bhalf (?:an?|the) (year|hour|minute|day|dozen|million|century|decade|kilo|kilogram|kg|litre|liter|mile|metre"
      r"|meter)\b", _half),
     (r"\bhalf[- ](year|hour|day)\b", _half),

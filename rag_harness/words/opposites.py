@@ -1,4 +1,4 @@
-"""Words that mean the same or the opposite where something is stated of a thing: allowed and forbidden, free and paid."""
+"""Words that state the same or the opposite of a thing: allowed and forbidden, free and paid."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import NamedTuple
 from rag_harness.words.terms import stem
 
 _SENSES = """
-    allow permit accept approve admit welcome possible legal let suitable | forbid prohibit ban deny refuse reject decline impossible illegal disallow unsuitable
+    allow permit accept approve admit welcome possible legal let suitable | forbid prohibit ban deny refuse reject \
+    decline impossible illegal disallow unsuitable
     include cover contain comprise insure reimburse refund provide | exclude except exempt omit
     free gratis complimentary | pay cost charge fee price chargeable
     need require compulsory mandatory obligatory must necessary | optional voluntary recommend unnecessary

@@ -66,8 +66,8 @@ _ECHO = re.compile(
 _VERBS = frozenset(
     """
     is are was were be been has have had do does did can could may might must shall should will would cannot
-    take takes took get gets got go goes went make makes made give gives gave cost costs need needs last lasts come comes
-    came cover covers include includes contain contains run runs ran use uses used say says said mean means meant
+    take takes took get gets got go goes went make makes made give gives gave cost costs need needs last lasts come
+    comes came cover covers include includes contain contains run runs ran use uses used say says said mean means meant
     apply applies start starts end ends open opens close closes pay pays receive receives arrive arrives weigh weighs
     hold holds held keep keeps kept stay stays expire expires leave leaves left begin begins began call calls find finds
     founded built designed wrote invented won lost works work lives live became become becomes remain remains covers
@@ -81,6 +81,7 @@ _VERBS = frozenset(
     it's they're that's isn't aren't don't doesn't can't won't
     """.split()  # noqa: SIM905
 )
+_FILLING = frozenset(("it", "is", "merely", "only", "just", "so"))
 _ITEMS = re.compile(r"\s*(?:,(?!\d)|;|\band\b|\bor\b|&)\s*", re.I)
 _LEADING = re.compile(
     r"^(?:it|they|that|this|you|he|she|there)(?:['’](?:s|re)|\s+(?:is|are|was|were|has|have|costs?|takes?|lasts?|weighs?|does"
@@ -167,15 +168,17 @@ def _chosen(question: str, answer: str) -> tuple[str, bool] | None:
         return None
     asked_words = [token.lower for token in tokens(question, 0, len(question))]
     for one in said:
-        same = next(
-            (word for word in asked_words if compared(word) == compared(one) != "" or same_sense(word, one)), ""
-        )
+        same = next((word for word in asked_words if _is_same(word, one)), "")
         against = next((word for word in asked_words if opposite(word, one)), "")
         if same and against:
             return re.sub(rf"(?:\s+or)?\s+{re.escape(against)}\b(?:\s+or)?", "", question, flags=re.I), not denies
         if same or against:
             return question, bool(same) != denies
     return None
+
+
+def _is_same(word: str, other: str) -> bool:
+    return (bool(compared(other)) and compared(word) == compared(other)) or same_sense(word, other)
 
 
 def _value(question: str, answer: str, stated: Stated) -> Decision:
@@ -225,11 +228,11 @@ def _item(question: str, answer: str, stated: Stated) -> Decision:
         without = without.replace(one.written, " ")
     rest = terms_of(without, about)
     if len(found) == 1 and not rest and not identifiers(answer):
-        return _quantity(found[0], digits, answer, about, stated)
+        return _quantity(found[0], answer, about, stated)
     return _phrase(answer, about, stated)
 
 
-def _quantity(said: Quantity, digits: str, answer: str, about: Asked, stated: Stated) -> Decision:
+def _quantity(said: Quantity, answer: str, about: Asked, stated: Stated) -> Decision:
     without = frozenset(compared(token.lower) for token in tokens(said.written.lower(), 0, len(said.written)))
     about = Asked({word: form for word, form in about.words.items() if word not in without})
     own, rivals = quantity_candidates(said, stated)

@@ -15,8 +15,14 @@ _RIVAL = 0.9
 """Least share of the best statement's weight for another one to count beside it."""
 _BEFORE = 0.6
 """What a term counts that stands in the sentence before, or in a heading."""
-_UPPER = r"(?:under|below|less than|fewer than|up to|at most|within|no more than|not more than|maximum(?: of)?|younger than|a limit of)"
-_LOWER = r"(?:over|above|more than|at least|from|minimum(?: of)?|older than|exceed(?:s|ing)?|min\.?|longer than|after|starting at)"
+_UPPER = (
+    r"(?:under|below|less than|fewer than|up to|at most|within|no more than|not more than|maximum(?: of)?"
+    r"|younger than|a limit of)"
+)
+_LOWER = (
+    r"(?:over|above|more than|at least|from|minimum(?: of)?|older than|exceed(?:s|ing)?|min\.?|longer than|after"
+    r"|starting at)"
+)
 _UPPER_BEFORE = re.compile(rf"\b{_UPPER}[\s-]*[€$£]?\s*$", re.I)
 _LOWER_BEFORE = re.compile(rf"\b{_LOWER}[\s-]*[€$£]?\s*$", re.I)
 _LOWER_AFTER = re.compile(
@@ -73,7 +79,7 @@ def _says(question: str, asked: Asked, statement: Statement, stated: Stated) -> 
     places = _clauses(here, statement)
     turned = statement.negations(places) + sum(is_opposite for _, is_opposite in here.values())
     turned += len(re.findall(r"\bnot\b|n['’]t\b(?! (?:you|it|they))", question.partition(" ")[2]))
-    fits = _fits(question, statement, places)
+    fits = _fits(question, statement)
     if fits is None:
         return None
     absent = [word for word in asked.words if word not in here]
@@ -81,7 +87,7 @@ def _says(question: str, asked: Asked, statement: Statement, stated: Stated) -> 
     if re.search(r"\bonly\b", statement.text) and any(map(stated.has, absent)):
         turned += 1
     elif (
-        (missing and (any(map(stated.has, missing)) and not _ALL.search(statement.text)))
+        (any(map(stated.has, missing)) and not _ALL.search(statement.text))
         or [*asked.words][-1] in missing
         or (_IF.search(statement.text) and not _IF.search(question))
     ):
@@ -91,9 +97,8 @@ def _says(question: str, asked: Asked, statement: Statement, stated: Stated) -> 
 
 def _is_topic(word: str, asked: Asked, question: str, stated: Stated) -> bool:
     """Return whether a word behind a preposition is what a passage begins with: "… for the scooter"."""
-    behind = re.search(
-        rf"\b(?:for|of|in|at|on|with|from|to)\b[^,;?]{{0,20}}\b{re.escape(asked.words[word])}", question, re.I
-    )
+    before = r"\b(?:for|of|in|at|on|with|from|to)\b[^,;?]{0,20}\b"
+    behind = re.search(before + re.escape(asked.words[word]), question, re.I)
     return bool(behind) and any(word in one.terms for one in stated.firsts)
 
 
@@ -107,7 +112,7 @@ def _clauses(here: dict[str, tuple[int, bool]], statement: Statement) -> list[in
     return [place for place, clause in enumerate(statement.clauses) if clause in clauses]
 
 
-def _fits(question: str, statement: Statement, places: list[int]) -> bool | None:
+def _fits(question: str, statement: Statement) -> bool | None:
     """Return whether the question's figures are within those of the statement; None where that is not clear."""
     asked = quantities(in_digits(question.partition(" ")[2]))  # "May I" is no month.
     aged = [float(found[1] or found[2]) for found in _AGE.finditer(in_digits(question))]

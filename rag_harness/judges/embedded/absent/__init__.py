@@ -1,4 +1,4 @@
-"""Rules for what a claim says and its source does not: a figure, date, unit name or identifier; an added or missing negation; an opposite.
+"""Rules for what a claim says and its source does not: a figure, date, name or identifier; a negation; an opposite.
 
 Word vectors hardly show these: a copied sentence with another number is as near to its source as before. The rules work
 on English words, and each says in plain words what is missing. docs/results/embedded-judge.md has hits and misses.
@@ -69,11 +69,7 @@ def _contradicted(
         if _has(ours, stated, passage):
             continue
         if times(ours):
-            return (
-                ""
-                if times(ours)[0] & {at for each in passages for one_time in times(each.text) for at in one_time}
-                else f"{ours}: no passage says it"
-            )
+            return "" if _is_a_time(ours, passages) else f"{ours}: no passage says it"
         return f"{ours}: the passage says {theirs}"
     return ""
 
@@ -84,3 +80,8 @@ def _has(said: str, stated: str, passage: str) -> bool:
         return re.search(rf"\b{said}\b", passage) is not None
     numbers = {one.number for one in quantities(said)}
     return bool(numbers) and numbers <= {one.number for one in quantities(stated)}
+
+
+def _is_a_time(said: str, passages: Sequence[SplitText]) -> bool:
+    """Return whether any passage has a time of day."""
+    return any(times(said)[0] & known for passage in passages for known in times(passage.text))

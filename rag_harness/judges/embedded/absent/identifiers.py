@@ -1,4 +1,4 @@
-"""Finds identifiers in a claim that no passage has: flags, paths, codes, versions. They are right to the letter, or wrong."""
+"""Finds identifiers in a claim that no passage has: flags, paths, codes, versions. To the letter, or they are wrong."""
 
 from __future__ import annotations
 

@@ -19,13 +19,15 @@ _FEWEST = 2
 """Least content words of the rest."""
 _PLACED = frozenset(("before", "after"))
 """Function words that are compared, with the word behind them."""
+_SIGN = r"[\s-]*[€$£]?\s*$"
 _UPPER = re.compile(
-    r"\b(?:under|below|less than|fewer than|up to|at most|no more than|not more than|(?:a )?maximum(?: of)?|younger than)"
-    r"[\s-]*[€$£]?\s*$",
+    r"\b(?:under|below|less than|fewer than|up to|at most|no more than|not more than|(?:a )?maximum(?: of)?"
+    rf"|younger than){_SIGN}",
     re.I,
 )
 _LOWER = re.compile(
-    r"\b(?:over|above|more than|at least|no less than|(?:a )?minimum(?: of)?|older than|exceed(?:s|ing)?)[\s-]*[€$£]?\s*$",
+    r"\b(?:over|above|more than|at least|no less than|(?:a )?minimum(?: of)?|older than"
+    rf"|exceed(?:s|ing)?){_SIGN}",
     re.I,
 )
 
@@ -38,7 +40,7 @@ class Bound(NamedTuple):
 
 
 def turned(claim: Sentence, known: KnownSentences) -> str:
-    """Return a word or a bound of a claim whose opposite stands in its place in a passage; empty where there is none."""
+    """Return a word or a bound of a claim whose opposite a passage has in its place; empty where there is none."""
     return _other_bound(claim, known) or _opposite_word(claim, known)
 
 

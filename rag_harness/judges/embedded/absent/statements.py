@@ -147,11 +147,10 @@ class Stated:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.all = [one for number, text in enumerate(texts) for one in statements_of(text, number)][:MOST_STATEMENTS]
-        self.firsts = [
-            one
-            for before, one in zip([None, *self.all], self.all, strict=False)
-            if before is None or before.passage != one.passage
-        ]
+        firsts: dict[int, Statement] = {}
+        for one in self.all:
+            firsts.setdefault(one.passage, one)
+        self.firsts = tuple(firsts.values())
         self._holders = Counter(word for one in self.all for word in one.terms)
 
     def weight(self, word: str) -> float:
@@ -190,15 +189,11 @@ def _found(asked: str, word: str, statement: Statement, places: range) -> tuple[
         return same, False
     if not (senses(word) or len(word) > 6):
         return None
-    said = ((at, statement.tokens[at].lower) for at in places)
-    return next(
-        (
-            (at, not same_sense(word, one))
-            for at, one in said
-            if same_sense(word, one) or opposite(word, one, contrasts=False)
-        ),
-        None,
-    )
+    for at in places:
+        other = statement.tokens[at].lower
+        if same_sense(word, other) or opposite(word, other, contrasts=False):
+            return at, not same_sense(word, other)
+    return None
 
 
 _ASKING = frozenset(
