@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rag_harness.commands import FOUND
 from rag_harness.commands.answer_judging import Scoring, add_scoring
+from rag_harness.judges.unseen import UNSEEN
 
 
 def score_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +15,7 @@ def score_arguments(parser: argparse.ArgumentParser) -> None:
     lines = "a line an answer: id, question, contexts, answer; ground_truth, gold_pages, quotes where there are any"
     parser.add_argument("answers", type=Path, metavar="ANSWERS.jsonl", help=lines)
     add_scoring(parser)
+    parser.epilog = f"The embedded judge, default of the embedded profile, is no LLM: {UNSEEN}"
 
 
 def run_score(chosen: argparse.Namespace) -> int:

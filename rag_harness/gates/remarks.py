@@ -9,9 +9,12 @@ from math import isfinite
 from rag_harness.gates.evidence import GateRules
 from rag_harness.gates.grammar import Gate
 from rag_harness.gates.scores import SuiteScores
+from rag_harness.measures.judged.reasons import ABSTENTIONS, OTHER_LANGUAGE
 
 NO_VALUE = "no value"
 """The reason of a measure that returns no value and says nothing."""
+MANY = 0.1
+"""Share of the cases from which a judge without an LLM abstains on many."""
 OF_DECLINED = ("an abstention, which claims nothing", "a right abstention", "contradicts nothing")
 """How the reasons end that lie in an answer which declines."""
 _ALWAYS_MOVES = ("ms", "usd")
@@ -41,8 +44,24 @@ def reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
     for scores in sides:
         for reason, n in scores.absent(gate.measure, where).items():
             counts[reason] = counts.get(reason, 0) + n
-    said = [_said(gate, n, total, reason) for reason, n in sorted(counts.items(), key=lambda item: -item[1])]
-    return f": {', '.join(said)}" if said else ""
+    advice = _advice(counts, total)
+    others = counts if not advice else {why: n for why, n in counts.items() if not _abstains(why)}
+    said = [_said(gate, n, total, reason) for reason, n in sorted(others.items(), key=lambda item: -item[1])]
+    return f": {', '.join(filter(None, [advice, *said]))}" if advice or said else ""
+
+
+def _advice(counts: Mapping[str, int], total: int) -> str:
+    """Say what to do where a judge without an LLM abstains on many answers."""
+    abstained = sum(n for why, n in counts.items() if _abstains(why))
+    if not abstained or abstained < MANY * total:
+        return ""
+    is_embedded = any(of in why for why in counts for of in ABSTENTIONS if of != OTHER_LANGUAGE)
+    who = "the embedded judge" if is_embedded else "the judge"
+    return f"{who} abstains on {abstained} of {total}; ask a model: --rag-judge=fused"
+
+
+def _abstains(reason: str) -> bool:
+    return any(why in reason for why in ABSTENTIONS)
 
 
 def _said(gate: Gate, n: int, total: int, reason: str) -> str:

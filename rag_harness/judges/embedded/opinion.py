@@ -12,20 +12,18 @@ from rag_harness.judges.embedded.judgement import ALLOWED, is_hallucinated, scor
 from rag_harness.judges.embedded.judgement_reading import JudgementReading, parts_of, read_as_source
 from rag_harness.judges.embedded.kept import KeptJudgements
 from rag_harness.judges.embedded.model import coefficients
-from rag_harness.judges.embedded.short_answers import REPEATS, decide, is_short, repeats_question
+from rag_harness.judges.embedded.short_answers import decide, is_short, repeats_question
 from rag_harness.judges.embedded.text_limits import MOST_SOURCE_CHARACTERS, beyond, too_long_to_judge
 from rag_harness.judges.embedded.words import SplitText, split_text
 from rag_harness.measures.judged import Claim, Material, Relevancy, SupportSource, Usefulness, Verdict, Verdicts
 from rag_harness.measures.judged import ClaimedText as Claims
+from rag_harness.measures.judged.reasons import NO_SUMMARY, REPEATS
 from rag_harness.models.recording.store import key_of
 from rag_harness.words.comparison import ComparableText, quotable, readable_text
 from rag_harness.words.language import answer_not_judged
 
 USEFUL_FROM = 0.55
 """Alignment with the ground truth from which a chunk is called useful; chosen in docs/results/embedded-judge.md."""
-NO_SUMMARIES = (
-    "not judged: a summary; counting words is as good as the embedded judge there. Ask a model: --rag-judge=fused"
-)
 _SUMMARY = re.compile(r"\bsummar(?:y|ies|i[sz]e[ds]?|i[sz]ing)\b|\btl;?dr\b", re.I)
 NO_SOURCE = "there is no text that could support it"
 
@@ -51,7 +49,7 @@ class EmbeddedOpinion:
         passages = self._passages(source)
         of_passages = source in ("contexts", "gold_pages")
         if claims == "answer" and of_passages and _SUMMARY.search(self._material.question):
-            raise NotJudgedError(NO_SUMMARIES)
+            raise NotJudgedError(NO_SUMMARY)
         if claims == "nuggets":
             return Verdicts(tuple([await self._nugget(quote, passages) for quote in self._material.quotes]))
         written = self._written.answer if claims == "answer" else self._written.ground_truth

@@ -35,13 +35,12 @@ from rag_harness.judges.embedded.absent.values import (
     terms_of,
 )
 from rag_harness.judges.embedded.yes_no import reading
+from rag_harness.measures.judged.reasons import TOO_SHORT
 from rag_harness.words.comparison import compared_words
 from rag_harness.words.contradictions.vocabulary import tokens
 from rag_harness.words.number_words import in_digits, in_words
 from rag_harness.words.opposites import opposite, same_sense
 
-TOO_SHORT = "too short to judge without a model"
-REPEATS = "it repeats the question"
 MOST_WORDS = 8
 """Most words of a short answer."""
 RIGHT, WRONG = 0.95, 0.05

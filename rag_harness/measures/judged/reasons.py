@@ -14,6 +14,13 @@ FOUND_NOTHING = "no context, so nothing is supported"
 ABSTAINED = "an abstention, which claims nothing"
 RIGHT_ABSTENTION = "a right abstention"
 
+TOO_SHORT = "too short to judge without a model"
+REPEATS = "it repeats the question"
+NO_SUMMARY = "not judged: a summary, where counting words is as good as the embedded judge"
+OTHER_LANGUAGE = "not judged: language"
+"""Why judges without an LLM abstain; the last one is followed by the code of the language."""
+ABSTENTIONS = (TOO_SHORT, REPEATS, NO_SUMMARY, OTHER_LANGUAGE)
+
 
 def no_truth(of: Case | Material) -> str:
     """Return why there is no ground truth to compare with; empty where there is one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rag_harness.judges.unseen import UNSEEN
 from rag_harness.page.run import Run
 from rag_harness.page.sections.made_of import authors, selected_of
 from rag_harness.settings.profiles import MOCK, SIMULATED
@@ -57,8 +58,7 @@ def _judging(run: Run) -> Iterator[str]:
     if embedded:
         yield (
             f"The judge {' and '.join(embedded)} is no LLM: it compares words, figures and vectors, and does not "
-            "reason. A right conclusion in words of its own looks unsupported to it, and an answer that repeats the "
-            "question looks relevant."
+            f"reason; {UNSEEN}"
         )
     if any(model not in embedded for model in judges):
         yield "Judged scores are a model's judgement: it has tastes, and style moves it more than it should."
