@@ -13,7 +13,7 @@ from rag_harness.measures.judged.reasons import ABSTENTIONS, OTHER_LANGUAGE
 
 NO_VALUE = "no value"
 """The reason of a measure that returns no value and says nothing."""
-MANY = 0.1
+MANY_ABSTAIN = 0.1
 """Share of the cases from which a judge without an LLM abstains on many."""
 OF_DECLINED = ("an abstention, which claims nothing", "a right abstention", "contradicts nothing")
 """How the reasons end that lie in an answer which declines."""
@@ -53,7 +53,7 @@ def reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
 def _advice(counts: Mapping[str, int], total: int) -> str:
     """Say what to do where a judge without an LLM abstains on many answers."""
     abstained = sum(n for why, n in counts.items() if _abstains(why))
-    if not abstained or abstained < MANY * total:
+    if not abstained or abstained < MANY_ABSTAIN * total:
         return ""
     is_embedded = any(of in why for why in counts for of in ABSTENTIONS if of != OTHER_LANGUAGE)
     who = "the embedded judge" if is_embedded else "the judge"

@@ -40,6 +40,7 @@ _FEWEST_WORDS = 5
 """Fewest words of a paragraph in ASCII that is looked at: headings tell little, and most of them are English."""
 _UNREAD = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`|https?://\S+|(?<![^\s@`])[^\s@`]+@\S+", re.DOTALL)
 """Code and addresses have no language."""
+_TAG = re.compile(r"<[^<>]{0,500}>")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _COMMON_ENGLISH = """
     the and that this these those with from been are you your it its it's they their them our can cannot must may will
@@ -156,18 +157,25 @@ def asked_language(text: str) -> str:
 
 def _language_of_new(answer: str, others: Sequence[str]) -> str:
     """Return the language of the words of an answer that stand in none of ``others``; empty for English, or unclear."""
-    words = _WORD.findall(_UNREAD.sub(" ", answer[:_MOST]))
+    words = _WORD.findall(_TAG.sub(" ", _UNREAD.sub(" ", answer[:_MOST])))
     if not words or _is_plainly_english(answer[:_MOST]):
         return ""
     known = {word.lower() for text in others for word in _WORD.findall(text)}
     new = [word for word in words if word.lower() not in known]
-    if len(new) < _MOSTLY * len(words) or _is_plainly_english(" ".join(new)):
+    if len(new) < _MOSTLY * len(words) or any(map(_is_english, map(str.lower, words))):
         return ""
     likely = _likely(" ".join(new))
     marked = next((code for word in new if (code := _marked(word.lower())) and likely[code] >= likely[ENGLISH]), "")
     best = max(likely, key=lambda language: likely[language])
     is_clear = likely[best] >= max(_HINT, _TIMES * likely[ENGLISH]) and not _ENGLISH_TOO.intersection(new)
     return marked or (best if is_clear and best != ENGLISH else "")
+
+
+def _is_english(word: str) -> bool:
+    """Return whether a word is a small English one, and none of another language."""
+    if word not in STOPWORDS and word not in _COMMON:
+        return False
+    return len(word) > 1 and not any(word in rules.stop_words for rules in LANGUAGES.values())
 
 
 @lru_cache(maxsize=4096)

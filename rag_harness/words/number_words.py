@@ -46,7 +46,7 @@ _QUARTERS = {"": 15, "a": 15, "one": 15, "three": 45}
 _Made = Callable[[re.Match[str]], str]
 
 
-def value_of(words: str) -> int | None:
+def number_said(words: str) -> int | None:
     """Return the number that ``words`` say: "one hundred and twenty-five"; None where they say none."""
     total = current = 0
     for word in re.split(r"[\s-]+", words.lower().strip()):
@@ -62,7 +62,7 @@ def value_of(words: str) -> int | None:
 
 
 def _plain(number: str) -> float:
-    said = value_of(number)
+    said = number_said(number)
     return float(number) if said is None else said
 
 
@@ -71,12 +71,12 @@ def _shown(number: float) -> str:
 
 
 def _compound(found: re.Match[str]) -> str:
-    said = value_of(found[0])
+    said = number_said(found[0])
     return "" if said is None else str(said)
 
 
 def _year(found: re.Match[str]) -> str:
-    return f"{value_of(found[1])}{value_of(found[2]):02d}"
+    return f"{number_said(found[1])}{number_said(found[2]):02d}"
 
 
 def _half(found: re.Match[str]) -> str:

@@ -22,7 +22,7 @@ from rag_harness.judges.embedded.absent.statements import (
     compared,
 )
 from rag_harness.judges.embedded.absent.values import (
-    LEAST,
+    LEAST_FIT,
     MARGIN,
     NOTHING,
     Standing,
@@ -220,7 +220,7 @@ def _is_run(statement: Statement, first: int, last: int, words: Sequence[str]) -
 def _item(question: str, answer: str, stated: Stated) -> Decision:
     about, digits = asked(question), in_digits(answer)
     if answer.lower().removesuffix(" of charge") in NOTHING:
-        return _decided(answer, standing(list(nothing(stated)), amounts(stated), about, stated), LEAST)
+        return _decided(answer, standing(list(nothing(stated)), amounts(stated), about, stated), LEAST_FIT)
     found = quantities(digits)
     without = digits
     for one in found:
@@ -237,7 +237,7 @@ def _quantity(said: Quantity, answer: str, about: Asked, stated: Stated) -> Deci
     own, rivals = quantity_candidates(said, stated)
     if not own:
         return Decision(WRONG, reason=f"{in_words(answer, said.written)}: no passage says it")
-    return _decided(in_words(answer, said.written), standing(own, rivals, about, stated), LEAST)
+    return _decided(in_words(answer, said.written), standing(own, rivals, about, stated), LEAST_FIT)
 
 
 def _phrase(answer: str, about: Asked, stated: Stated) -> Decision:
@@ -248,13 +248,13 @@ def _phrase(answer: str, about: Asked, stated: Stated) -> Decision:
     if not own:
         return UNDECIDED
     found = standing(own, clause_rivals(own, about, stated), about, stated)
-    return _decided(answer, found, LEAST, _MARGIN_OF_PHRASES)
+    return _decided(answer, found, LEAST_FIT, _MARGIN_OF_PHRASES)
 
 
 def _decided(answer: str, found: Standing, least: float, margin: float = MARGIN) -> Decision:
     if found.best is None:
         return UNDECIDED
-    if found.rival is not None and found.other > found.own + margin and found.other >= LEAST:
+    if found.rival is not None and found.other > found.own + margin and found.other >= LEAST_FIT:
         rival, statement = found.rival, found.rival.statement
         said = in_words(statement.written, rival.quantity.written) if rival.quantity else _quote(statement)
         return Decision(WRONG, statement.passage, f"{' '.join(answer.split())}: the passage says {said}")

@@ -31,7 +31,7 @@ def _unsaid(said: Quantity, claim: Sentence, known: KnownSentences) -> str:
     def alike(sentence: Sentence) -> float:
         return (share_among(around, sentence.stems) + share_among(claim.stems, sentence.stems)) / 2
 
-    having = [sentence for sentence in known.sentences if any(map(said.same, sentence.quantities))]
+    having = [sentence for sentence in known.sentences if any(_may_be(said, one) for one in sentence.quantities)]
     there = max(map(alike, having), default=0.0)
     without = [sentence for sentence in known.sentences if sentence not in having]
     others = [((alike(one), _shared(one, claim)), rival) for one in without for rival in _rivals(said, one, claim)]
@@ -40,6 +40,11 @@ def _unsaid(said: Quantity, claim: Sentence, known: KnownSentences) -> str:
     if rival and is_nearer and best >= (_ALIKE if having else _SAME):
         return f"{said.written}: the passage says {rival.written}"
     return "" if having or _is_own(said, bool(rival)) else f"{said.written}: no passage says it"
+
+
+def _may_be(said: Quantity, other: Quantity) -> bool:
+    """Return whether a quantity may be the claim's: also "8-12 abroad" for twelve days, which leaves out the unit."""
+    return said.same(other) or (bool(said.unit) and not other.unit and said.number == other.number)
 
 
 def _shared(sentence: Sentence, claim: Sentence) -> int:

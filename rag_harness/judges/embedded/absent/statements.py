@@ -101,6 +101,11 @@ class Statement:
         return (said in NEGATIONS or said.endswith("n't")) and following not in _NOT_NEGATING
 
 
+def refers(text: str) -> bool:
+    """Return whether a sentence begins with a pronoun: what it is about stands before it."""
+    return _REFERS.match(text) is not None
+
+
 def is_rate(one: Quantity) -> bool:
     """Return whether a quantity is the unit of a rate, or no more than an article: "30 hours a week"."""
     return one.written.lower().startswith(("a ", "an "))
@@ -129,7 +134,7 @@ def statements_of(text: str, number: int) -> tuple[Statement, ...]:
         span = slice(passage.start, passage.end)
         text = digits[span]
         found.append(Statement(text, plain[span], number, passage.above | before))
-        before = found[-1].terms | (before if _REFERS.match(text) else frozenset())
+        before = found[-1].terms | (before if refers(text) else frozenset())
     return tuple(found)
 
 

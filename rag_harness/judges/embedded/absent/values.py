@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rag_harness.judges.embedded.absent.quantities import Quantity
 from rag_harness.judges.embedded.absent.sentences import KnownSentences, Sentence
-from rag_harness.judges.embedded.absent.statements import Asked, Stated, Statement, asked, compared, is_rate
+from rag_harness.judges.embedded.absent.statements import Asked, Stated, Statement, asked, compared, is_rate, refers
 from rag_harness.words.contradictions.vocabulary import tokens
 from rag_harness.words.number_words import in_words
 
@@ -20,11 +20,11 @@ _ABOVE = 0.4
 """What a word counts that stands in the sentence before, or in a heading."""
 MARGIN = 0.1
 """Least difference, as a share of the question's weight, of the best value to any other one."""
-LEAST = 0.3
+LEAST_FIT = 0.3
 """Least share of the question's weight, for a value that has no rival."""
 
 
-class Candidate(NamedTuple):
+class ValuePlace(NamedTuple):
     """A value in a statement: its first and last token, and the quantity that it is, if any."""
 
     statement: Statement
@@ -38,11 +38,11 @@ class Standing(NamedTuple):
 
     own: float
     other: float
-    best: Candidate | None
-    rival: Candidate | None
+    best: ValuePlace | None
+    rival: ValuePlace | None
 
 
-def standing(own: Sequence[Candidate], rivals: Sequence[Candidate], asked: Asked, stated: Stated) -> Standing:
+def standing(own: Sequence[ValuePlace], rivals: Sequence[ValuePlace], asked: Asked, stated: Stated) -> Standing:
     """Compare the places of a value with those of its rivals."""
     total = sum(stated.weight(word) for word in asked.words if stated.has(word)) or 1.0
     every = [*own, *rivals]
@@ -52,7 +52,7 @@ def standing(own: Sequence[Candidate], rivals: Sequence[Candidate], asked: Asked
     return Standing(ours[0], theirs[0], ours[1], theirs[1])
 
 
-def _score(one: Candidate, every: Sequence[Candidate], asked: Asked, stated: Stated) -> float:
+def _score(one: ValuePlace, every: Sequence[ValuePlace], asked: Asked, stated: Stated) -> float:
     statement = one.statement
     beside = [other for other in every if other.statement is statement]
     here = asked.within(statement)
@@ -66,12 +66,12 @@ def _score(one: Candidate, every: Sequence[Candidate], asked: Asked, stated: Sta
     return score
 
 
-def _nearest(word: str, place: int, one: Candidate) -> int:
+def _nearest(word: str, place: int, one: ValuePlace) -> int:
     places = [at for at, said in enumerate(one.statement.words) if said == word] or [place]
     return min(places, key=lambda at: one.statement.far(at, one.first))
 
 
-def _nearness(one: Candidate, beside: Sequence[Candidate], place: int) -> float:
+def _nearness(one: ValuePlace, beside: Sequence[ValuePlace], place: int) -> float:
     if len(beside) == 1:
         return 1.0
     nearest = min(_far(other, place) for other in beside)
@@ -83,14 +83,14 @@ def _nearness(one: Candidate, beside: Sequence[Candidate], place: int) -> float:
     return _EARLIER if place < one.first else _LATER
 
 
-def _far(one: Candidate, place: int) -> int:
+def _far(one: ValuePlace, place: int) -> int:
     return min(one.statement.far(one.first, place), one.statement.far(one.last, place))
 
 
-def quantity_candidates(said: Quantity, stated: Stated) -> tuple[list[Candidate], list[Candidate]]:
+def quantity_candidates(said: Quantity, stated: Stated) -> tuple[list[ValuePlace], list[ValuePlace]]:
     """Return the places of a quantity, and those of others that measure the same."""
     every = [
-        (one, Candidate(statement, place, place, one))
+        (one, ValuePlace(statement, place, place, one))
         for statement in stated.all
         for one in statement.quantities
         for place in [statement.place(one.start)]
@@ -108,6 +108,11 @@ def quantity_candidates(said: Quantity, stated: Stated) -> tuple[list[Candidate]
     return own, [*rivals, *(one for one in nothing(stated) if id(one.statement) in beside)]
 
 
+def _are_alike(one: Quantity, other: Quantity) -> bool:
+    years = 1500 <= one.number <= 2100 and 1500 <= other.number <= 2100
+    return _kind(one) == _kind(other) and (bool(one.unit) or (bool(one.noun) and one.noun == other.noun) or years)
+
+
 def _kind(one: Quantity) -> str:
     return "date" if one.unit == "month" or one.unit.startswith("day of") else one.unit
 
@@ -115,18 +120,18 @@ def _kind(one: Quantity) -> str:
 NOTHING = frozenset(("zero", "nothing", "none", "free"))
 
 
-def nothing(stated: Stated) -> Iterator[Candidate]:
+def nothing(stated: Stated) -> Iterator[ValuePlace]:
     """Yield where nothing is stated in place of a quantity."""
     for statement in stated.all:
         for place, token in enumerate(statement.tokens):
             if token.lower in NOTHING:
-                yield Candidate(statement, place, place, None)
+                yield ValuePlace(statement, place, place, None)
 
 
-def amounts(stated: Stated) -> list[Candidate]:
+def amounts(stated: Stated) -> list[ValuePlace]:
     """Return the places of all amounts of money."""
     return [
-        Candidate(statement, place, place, one)
+        ValuePlace(statement, place, place, one)
         for statement in stated.all
         for one in statement.quantities
         if one.unit in ("€", "$", "£")
@@ -134,7 +139,7 @@ def amounts(stated: Stated) -> list[Candidate]:
     ]
 
 
-def phrase_candidates(words: Sequence[str], stated: Stated) -> list[Candidate]:
+def phrase_candidates(words: Sequence[str], stated: Stated) -> list[ValuePlace]:
     """Return the places where all terms of a phrase stand close together."""
     found = []
     for statement in stated.all:
@@ -144,7 +149,7 @@ def phrase_candidates(words: Sequence[str], stated: Stated) -> list[Candidate]:
         for at in first:
             places = [_closest(statement, word, at) for word in words]
             if max(places) - min(places) <= 2 * len(words) + 2:
-                found.append(Candidate(statement, min(places), max(places), None))
+                found.append(ValuePlace(statement, min(places), max(places), None))
     return found
 
 
@@ -152,7 +157,7 @@ def _closest(statement: Statement, word: str, at: int) -> int:
     return min((place for place, said in enumerate(statement.words) if said == word), key=lambda place: abs(place - at))
 
 
-def clause_rivals(own: Sequence[Candidate], asked: Asked, stated: Stated) -> list[Candidate]:
+def clause_rivals(own: Sequence[ValuePlace], asked: Asked, stated: Stated) -> list[ValuePlace]:
     """Return the clauses without the phrase that have words of the question: another value may stand there."""
     taken = {(id(one.statement), clause) for one in own for clause in _clauses(one)}
     found = []
@@ -162,11 +167,11 @@ def clause_rivals(own: Sequence[Candidate], asked: Asked, stated: Stated) -> lis
             places = [at for at, said in enumerate(statement.clauses) if said == clause]
             new = [at for at in places if statement.words[at] and statement.words[at] not in asked.words]
             if (id(statement), clause) not in taken and new:
-                found.append(Candidate(statement, new[0], new[-1], None))
+                found.append(ValuePlace(statement, new[0], new[-1], None))
     return found
 
 
-def _clauses(one: Candidate) -> set[int]:
+def _clauses(one: ValuePlace) -> set[int]:
     return set(one.statement.clauses[one.first : one.last + 1])
 
 
@@ -184,13 +189,13 @@ _MOST_WORDS = 16
 
 def misplaced(claim: Sentence, known: KnownSentences) -> str:
     """Return the only quantity of a short sentence where the passages have it for something else; empty otherwise."""
-    if len(claim.quantities) != 1 or len(claim.read.words) > _MOST_WORDS:
+    if len(claim.quantities) != 1 or len(claim.read.words) > _MOST_WORDS or refers(claim.text):
         return ""
     said, stated = claim.quantities[0], stated_in(known)
     without = frozenset(compared(token.lower) for token in tokens(said.written.lower(), 0, len(said.written)))
     about = asked(claim.text, without | {compared(str(int(said.number)))} if said.number % 1 == 0 else without)
     own, rivals = quantity_candidates(said, stated)
-    rivals = [one for one in rivals if one.quantity is not None]
+    rivals = [one for one in rivals if one.quantity is not None and _are_alike(said, one.quantity)]
     if not own or not rivals:
         return ""
     found = standing(own, rivals, about, stated)

@@ -168,9 +168,10 @@ def test_without_quotes_the_ground_truth_decides_and_without_both_nothing(parts:
 
 
 def test_relevancy_is_a_cosine_and_nothing_is_clamped(parts: Parts) -> None:
-    same = asyncio.run(opinion(parts, replace(MATERIAL, answer=MATERIAL.question)).relevancy())
-    assert same.value == pytest.approx(1)
-    assert not same.noncommittal
+    near = asyncio.run(opinion(parts, replace(MATERIAL, answer=f"So: {MATERIAL.question}")).relevancy())
+    assert near.value is not None
+    assert near.value > 0.8
+    assert not near.noncommittal
     abstained = asyncio.run(opinion(parts, replace(MATERIAL, abstained=True)).relevancy())
     assert abstained.noncommittal
     assert abstained.value is not None
@@ -248,9 +249,9 @@ def test_an_answer_without_a_word_claims_nothing(parts: Parts, answer: str) -> N
         "<div onclick=\"x('y')\">Refunds</div><!-- 5 -->",
         "```python\nfor day in range(5):\n    refund(day)\n```",
         "| a | b |\n|---|---|\n| 1 | 2 |",
-        "half a character \ud800 here",
-        "a" * 5000,
-        "null\x00byte",
+        "half a character is what stands \ud800 here",
+        "a " * 5000,
+        "null\x00byte is what stands here",
     ],
 )
 def test_odd_answers_have_a_verdict_in_bounds(parts: Parts, answer: str) -> None:
@@ -330,7 +331,8 @@ def test_a_rule_says_what_is_not_there_and_no_verdict_is_above_half(parts: Parts
     assert (found.each[0].value or 0) <= 0.5 < (found.each[1].value or 0)
     assert found.share is not None
     assert right.share is not None
-    assert found.share < 0.75 * right.share
+    assert found.share < 0.4 < right.share
+    assert found.detail["hallucinated"]
     assert found.detail["p_hallucinated"] > right.detail["p_hallucinated"]
 
 
