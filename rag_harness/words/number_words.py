@@ -169,8 +169,10 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
     (r"\b(three |a |one )?quarters? of an hour\b", _quarter_hour),
     (rf"\b(an?|{_NUMBER})[ -](fortnight|decade|century|centuries|dozen)s?\b", _span),
     (r"\b(?:one )?half of\b(?= (?:the|all|its|our|their|users|people|customers))", lambda _: "50% of"),
-    (rf"\b({_NUMBER}) (?:in|out of) (?:every )?({_NUMBER})\b(?! ?(?:%|seconds?|minutes?|hours?|days?|weeks?|months?"
-     r"|years?|percent|per cent|business|working|a\.?m|p\.?m|[:.,/]\d))", _share),
+    (
+        rf"(?<![\d.])\b({_BELOW_100}|\d+) in (?:every )?({_BELOW_100}|\d+)\b(?= (?:[a-z]+s|people)\b)(?! (?:seconds|minutes|hours"
+        r"|days|weeks|months|years|business|working|stars|points|places|steps|ways|cases|parts))",
+        _share),
     (rf"\b{_BELOW_100} (?:hundred|thousand|million|billion)(?:(?: and)? {_BELOW_100}(?: hundred)?(?: thousand)?"
      rf"(?:(?: and)? {_BELOW_100})?)?\b", _compound),
     (rf"\b(?:(?:{_TEN})-(?:{_ONES})|(?:{_TEN}) (?:{_ONES}))(?! (?:hundred|thousand|million|billion))\b", _compound),
@@ -180,7 +182,7 @@ _PATTERNS = tuple((re.compile(pattern, re.I), made) for pattern, made in _FORMS)
 _ANY = re.compile(
     rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|quarters?|thirds?|noon|midnight|fortnights?|decades?"
     r"|centur(?:y|ies)|dozens?|usd|us\$|eur|gbp)\b|o['’]clock|\bin the (?:morning|afternoon|evening)\b"
-    r"|\b(?:in|out of) (?:every )?(?:\d|[tofsen])",
+    r"|\bin (?:every )?(?:\d|[tofsen])",
     re.I,
 )
 

@@ -49,6 +49,13 @@ _MARGIN_OF_PHRASES = 0.3
 """Least margin by which other clauses fit better, where a phrase is found wrong: it may be in words of its own."""
 _SURE = 0.65
 """Least share of a question that a statement has, for a yes or no against it to be found wrong."""
+_FEW = 4
+"""Most words of a phrase that ends with a full stop; longer ones are sentences, unless they begin as a phrase."""
+_OPENS_PHRASE = re.compile(
+    r"\W*(?:\d|at|in|on|by|within|from|to|after|before|up|because|with|without|for|between|about|around|every|only|just"
+    r"|under|over|until|once|twice|half|one|two|three|four|five|six|seven|eight|nine|ten|twenty|thirty)\b",
+    re.I,
+)
 _SHOWN = 80
 _YES_NO = re.compile(
     r"^\W*(yes|no|yeah|yep|nope|correct|true|false|right)\b(?!\s+(?:more|less|later|longer)\b)[\s,.:;!-]*", re.I
@@ -124,7 +131,8 @@ def is_short(answer: str, sentences: int) -> bool:
     is_sentence = any(word in _VERBS for word in words if word != "may" or "may" in answer)
     if rest != answer:
         return len(words) <= MOST_WORDS - 2
-    return len(words) <= MOST_WORDS and not is_sentence
+    is_phrase = len(words) <= _FEW or not answer.rstrip().endswith(".") or "," in answer or _OPENS_PHRASE.match(answer)
+    return len(words) <= MOST_WORDS and not is_sentence and bool(is_phrase)
 
 
 def decide(question: str, answer: str, passages: Sequence[str]) -> Decision:
@@ -226,6 +234,8 @@ def _item(question: str, answer: str, stated: Stated) -> Decision:
     for one in found:
         without = without.replace(one.written, " ")
     rest = terms_of(without, about)
+    if len(found) > 1 and found[0].unit.startswith("day of") and not any(one.unit for one in found[1:]):
+        found = found[:1]  # The year of a date.
     if len(found) == 1 and not rest and not identifiers(answer):
         return _quantity(found[0], answer, about, stated)
     return _phrase(answer, about, stated)

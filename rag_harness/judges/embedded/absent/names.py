@@ -16,6 +16,13 @@ _BEGINS = re.compile(r"(?:^|[.!?:;•*–—\-(\"“”‘'|/#\]])[\s*_\"“'(]*
 _VERB = re.compile(
     r"(?:is|are|was|were|has|have|had|will|can|may|must|does|did|do|should|would|could|\w+s|\w+ed)", re.I
 )
+_OPENERS = frozenset(
+    """
+    both despite although however unlike besides given among throughout regarding following overall provide note
+    customer customers government people
+    """.split()  # noqa: SIM905
+)
+"""Words that begin a sentence and are no names, also before a name."""
 _NO_NAME = ("ly", "s", "ing", "ed")
 _OTHER = 0.3
 """Least similarity of a sentence whose name counts as replaced by another."""
@@ -125,7 +132,12 @@ def _is_beginning(place: int, claim: Sentence, known: KnownSentences) -> bool:
         return False
     following = found.written[place + 1] if place + 1 < len(found.written) else ""
     acts = bool(_VERB.fullmatch(following)) or following[:1].isupper()
-    if not acts or found.text[end] not in " '’" or found.words[place].endswith(_NO_NAME):
+    if (
+        not acts
+        or found.text[end] not in " '’"
+        or found.words[place].endswith(_NO_NAME)
+        or found.words[place] in _OPENERS
+    ):
         return True
     rest = claim.stems - {found.stems[place]}
     return not any(share_among(rest, one.stems) >= _OTHER and _names_another(one, claim) for one in known.sentences)

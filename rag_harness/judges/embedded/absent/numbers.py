@@ -55,7 +55,8 @@ def _shared(sentence: Sentence, claim: Sentence) -> int:
 def _rivals(said: Quantity, sentence: Sentence, claim: Sentence) -> Iterator[Quantity]:
     """Yield the figures of a sentence that measure the same thing and are not in the claim, the last first."""
     for other in reversed(sentence.quantities):
-        if said.rivals(other) and not any(map(other.same, claim.quantities)):
+        is_rate = other.written.lower().startswith(("a ", "an "))
+        if said.rivals(other) and not is_rate and not any(map(other.same, claim.quantities)):
             yield other
 
 

@@ -246,11 +246,11 @@ def test_an_answer_without_a_word_claims_nothing(parts: Parts, answer: str) -> N
 @pytest.mark.parametrize(
     "answer",
     [
-        "<div onclick=\"x('y')\">Refunds</div><!-- 5 -->",
+        "<div onclick=\"x('y')\">Refunds take 5 days</div><!-- 5 -->",
         "```python\nfor day in range(5):\n    refund(day)\n```",
         "| a | b |\n|---|---|\n| 1 | 2 |",
         "half a character is what stands \ud800 here",
-        "a " * 5000,
+        "the a " * 5000,
         "null\x00byte is what stands here",
     ],
 )
