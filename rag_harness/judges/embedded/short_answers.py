@@ -234,8 +234,9 @@ def _item(question: str, answer: str, stated: Stated) -> Decision:
     for one in found:
         without = without.replace(one.written, " ")
     rest = terms_of(without, about)
-    if len(found) > 1 and found[0].unit.startswith("day of") and not any(one.unit for one in found[1:]):
-        found = found[:1]  # The year of a date.
+    dates = [one for one in found if one.unit.startswith("day of")]
+    if len(dates) == 1 and all(one.unit in ("", "month") or one in dates for one in found):
+        found = tuple(dates)
     if len(found) == 1 and not rest and not identifiers(answer):
         return _quantity(found[0], answer, about, stated)
     return _phrase(answer, about, stated)

@@ -114,7 +114,7 @@ def _are_alike(one: Quantity, other: Quantity) -> bool:
 
 
 def _kind(one: Quantity) -> str:
-    return "date" if one.unit == "month" or one.unit.startswith("day of") else one.unit
+    return "date" if one.unit.startswith("day of") else one.unit
 
 
 NOTHING = frozenset(("zero", "nothing", "none", "free"))
