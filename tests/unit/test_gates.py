@@ -431,6 +431,21 @@ def test_what_could_not_be_measured_is_said() -> None:
     assert verdict("e3: cost_usd <= 1", e3=some).reason == reason
 
 
+@pytest.mark.parametrize(
+    ("why", "who"),
+    [
+        ("1 of 1 claims without a verdict: too short to judge without a model", "the embedded judge"),
+        ("not judged: language de", "the judge"),
+    ],
+)
+def test_what_to_do_is_said_where_a_judge_abstains_on_many(why: str, who: str) -> None:
+    some = Scores({str(at): None if at < 31 else 1.0 for at in range(40)}, why=why, not_measured=31)
+    reason = f"31 could not be measured: {who} abstains on 31 of 40; ask a model: --rag-judge=fused"
+    assert verdict("e3: faithfulness >= 0.5", e3=some).reason == reason
+    few = Scores({str(at): None if at < 1 else 1.0 for at in range(40)}, why=why, not_measured=1)
+    assert verdict("e3: faithfulness >= 0.5", e3=few).reason == f"1 could not be measured: 1 of 40 have {why}"
+
+
 def test_a_measure_deeper_than_what_is_retrieved_is_marked() -> None:
     five = Scores({"a": 1.0}, depth=5)
     assert verdict("e2: recall@10 >= 0.5", e2=five).reason == "e2 returns at most 5 hits"
