@@ -180,7 +180,8 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
 )  # fmt: skip
 _PATTERNS = tuple((re.compile(pattern, re.I), made) for pattern, made in _FORMS)
 _ANY = re.compile(
-    rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|quarters?|thirds?|noon|midnight|fortnights?|decades?"
+    rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|quarters?|thirds?"
+    r"|noon|midnight|fortnights?|decades?"
     r"|centur(?:y|ies)|dozens?|usd|us\$|eur|gbp)\b|o['’]clock|\bin the (?:morning|afternoon|evening)\b"
     r"|\bin (?:every )?(?:\d|[tofsen])",
     re.I,

@@ -43,7 +43,15 @@ def test_words_and_digits(words: str, digits: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["one of them", "in five minutes", "3.5 out of 5 stars", "seven days", "this afternoon", "a second opinion", "24/7"],
+    [
+        "one of them",
+        "in five minutes",
+        "3.5 out of 5 stars",
+        "seven days",
+        "this afternoon",
+        "a second opinion",
+        "24/7",
+    ],
 )
 def test_what_is_no_number_of_several_words_stays(text: str) -> None:
     assert in_digits(text) == text

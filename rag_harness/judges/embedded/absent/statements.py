@@ -124,7 +124,7 @@ def compared(word: str) -> str:
 def statements_of(text: str, number: int) -> tuple[Statement, ...]:
     """Return the statements of a passage."""
     plain = without_markup(text)
-    digits, before, found = in_digits(plain), frozenset[str](), []
+    digits, before, found = in_digits(plain), frozenset[str](), list[Statement]()
     for passage in read_passages(digits):
         if len(found) == MOST_STATEMENTS:
             break

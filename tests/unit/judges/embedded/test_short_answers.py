@@ -23,8 +23,8 @@ SHOP = (
     "Refunds take five days. Gift cards cannot be returned. Returns are accepted within 30 days of delivery.",
     "Standard shipping costs $5.99. Express shipping costs $14.99. Orders over $50 ship free.",
     "| Plan | Price | Users |\n|---|---|---|\n| Team | $12 | 10 |\n| Business | $30 | 50 |",
-    "The contract was signed on 31 March 2025 and runs until 31 December 2027. The tour starts at the old mill and ends "
-    "at the lighthouse. Run `acme sync --force` to overwrite. The pool was opened in 1931 and rebuilt in 1987.",
+    "The contract was signed on 31 March 2025 and runs until 31 December 2027. The tour starts at the old mill and "
+    "ends at the lighthouse. Run `acme sync --force` to overwrite. The pool was opened in 1931 and rebuilt in 1987.",
     "The bakery uses spelt, rye and oat flour. Wheat is used on Sundays only.",
 )
 SUPPORTS: dict[float | None, str] = {0.95: "right", 0.05: "wrong", None: "undecided"}
@@ -102,7 +102,8 @@ def test_score_and_hallucinated_are_one_number_and_no_model_is_asked(tmp_path: P
     wrong = asyncio.run(judged(replace(material, answer="Yes."), [Faithfulness()], judge_of(parts)))["faithfulness"]
     assert right.value is not None
     assert wrong.value is not None
-    assert wrong.value < 0.4 < 0.7 < right.value
+    assert wrong.value < 0.4
+    assert right.value > 0.7
     assert (right.detail["hallucinated"], wrong.detail["hallucinated"]) == (False, True)
     assert parts.inner.asked == []
 
