@@ -171,7 +171,8 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
     (r"\b(?:one )?half of\b(?= (?:the|all|its|our|their|users|people|customers))", lambda _: "50% of"),
     (
         rf"(?<![\d.])\b({_BELOW_100}|\d+) in (?:every )?({_BELOW_100}|\d+)\b(?= (?:[a-z]+s|people)\b)"
-        r"(?! (?:seconds|minutes|hours|days|weeks|months|years|business|working|stars|points|places|steps|ways|cases|parts))",
+        r"(?! (?:seconds|minutes|hours|days|weeks|months|years|business|working"
+        r"|stars|points|places|steps|ways|cases|parts))",
         _share),
     (rf"\b{_BELOW_100} (?:hundred|thousand|million|billion)(?:(?: and)? {_BELOW_100}(?: hundred)?(?: thousand)?"
      rf"(?:(?: and)? {_BELOW_100})?)?\b", _compound),
