@@ -250,7 +250,7 @@ def test_an_answer_without_a_word_claims_nothing(parts: Parts, answer: str) -> N
         "```python\nfor day in range(5):\n    refund(day)\n```",
         "| a | b |\n|---|---|\n| 1 | 2 |",
         "half a character is what stands \ud800 here",
-        "the a " * 5000,
+        "a" * 5000 + " is what stands here and is long",
         "null\x00byte is what stands here",
     ],
 )
