@@ -16,6 +16,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -28,10 +29,10 @@ from scipy.stats import rankdata, spearmanr
 from side_by_side import show
 
 from rag_harness.judges.embedded import create
-from rag_harness.judges.embedded.judgement import pairs
 from rag_harness.measures.judged import Material, Verdicts
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings.loading import load_settings
+from rag_harness.words.comparison import compared_words
 
 FILE = "reference_subset_with_human_evaluations.json"
 Doubles = npt.NDArray[np.float64]
@@ -63,8 +64,8 @@ def answer(row: Any, task: Any, texts: dict[str, str]) -> Rated:
 
 
 def pair_precision(material: Material) -> float:
-    known = {pair for context in material.contexts for pair in pairs(context)}
-    said = pairs(material.answer)
+    known = {pair for context in material.contexts for pair in pairwise(compared_words(context))}
+    said = list(pairwise(compared_words(material.answer)))
     return sum(pair in known for pair in said) / len(said) if said else 0.0
 
 
