@@ -32,6 +32,7 @@ _TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen
 _TEN = "|".join(_TENS)
 _BELOW_100 = rf"(?:(?:{_TEN})(?:[- ](?:{_ONES}))?|{_TEENS}|{_ONES})"
 _NUMBER = rf"(?:\d+(?:\.\d+)?|{_BELOW_100})"
+_MINUTES = rf"(?:twenty[- ]five|five|ten|twenty|\d{{1,2}})"
 _MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
 _ORDINAL = rf"(?:(?:{_TEN})[- ](?:{'|'.join(list(_ORDINALS)[:9])})|{'|'.join(_ORDINALS)})"
 _HALVES = {
@@ -42,6 +43,12 @@ _AND_HALVES = {"year": "18 months", "hour": "90 minutes", "minute": "90 seconds"
 _SPANS = {"fortnight": (14, "days"), "decade": (10, "years"), "century": (100, "years"), "dozen": (12, "")}
 _SIGNS = {"usd": "$", "us$": "$", "eur": "€", "gbp": "£"}
 _QUARTERS = {"": 15, "a": 15, "one": 15, "three": 45}
+_PARTS = {"half": 2, "quarter": 4} | {name: _ORDINALS[name] for name in list(_ORDINALS)[2:10]}
+_PART = "quarters?|thirds?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?"
+_CURRENCY = "euros?|dollars?|pounds?|francs?"
+_PERIOD = r"(?: in the (morning|afternoon|evening)| at (night))"
+_LAST_DAYS = dict(zip(_MONTH.split("|"), (31, 0, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), strict=True))
+"""The last day of each month; February's depends on the year."""
 
 _Made = Callable[[re.Match[str]], str]
 
@@ -49,7 +56,7 @@ _Made = Callable[[re.Match[str]], str]
 def number_said(words: str) -> int | None:
     """Return the number that ``words`` say: "one hundred and twenty-five"; None where they say none."""
     total = current = 0
-    for word in re.split(r"[\s-]+", words.lower().strip()):
+    for word in re.split(r"[\s-]+", re.sub(r"^an?\b", "one", words.lower().strip())):
         if word in _SMALL or word in _TENS:
             current += _SMALL.get(word, 0) or _TENS.get(word, 0)
         elif word == "hundred":
@@ -106,14 +113,41 @@ def _percent(found: re.Match[str]) -> str:
 
 
 def _fraction(found: re.Match[str]) -> float:
-    count = 1.0 if found[1].lower() in ("a", "an") else _plain(found[1])
-    return count / (4 if found[2].lower().startswith("quarter") else 3)
+    return _count(found[1]) / _PARTS[found[2].lower().removesuffix("s")]
+
+
+def _count(number: str) -> float:
+    return 1.0 if number.lower() in ("a", "an") else _plain(number)
+
+
+def _every(found: re.Match[str]) -> str:
+    return f"{_shown(round(100 / _ORDINALS[found[1].lower()], 1))}%"
+
+
+def _hours(found: re.Match[str]) -> str:
+    """Return hours and quarters of an hour, or hours and minutes, as minutes."""
+    quarters = found[2] and _QUARTERS[found[2].lower()]
+    return f"{_shown(60 * _count(found[1]) + (quarters or _plain(found[3])))} minutes"
+
+
+def _money(found: re.Match[str]) -> str:
+    return f"{_shown(_plain(found[1]))}.{_plain(found[3]):02.0f} {found[2]}"
+
+
+def _span_of_thousands(found: re.Match[str]) -> str:
+    scale = _SCALES[found[4].lower()]
+    first, last = _plain(found[1]) * scale, _plain(found[3]) * scale
+    return f"{first:.0f}{found[2]}{last:.0f}" if first < last else ""
+
+
+def _last_day(found: re.Match[str]) -> str:
+    last = _LAST_DAYS[found[1].lower()]
+    return f"{found[1]} {last}" if last else ""
 
 
 def _span(found: re.Match[str]) -> str:
     many, unit = _SPANS[re.sub(r"ies$", "y", found[2].lower()).removesuffix("s")]
-    count = 1.0 if found[1].lower() in ("a", "an", "one") else _plain(found[1])
-    return f"{_shown(count * many)} {unit}".rstrip()
+    return f"{_shown(_count(found[1]) * many)} {unit}".rstrip()
 
 
 def _share(found: re.Match[str]) -> str:
@@ -122,7 +156,12 @@ def _share(found: re.Match[str]) -> str:
 
 
 def _clock(found: re.Match[str]) -> str:
-    return f"{_shown(_plain(found[1]))} {'am' if found[2].lower() == 'morning' else 'pm'}"
+    hour, minutes, period = found[1], found[2], found[3] or found[4]
+    return f"{_shown(_plain(hour))}{f':{minutes}' if minutes else ''} {_half_day(period)}"
+
+
+def _half_day(period: str) -> str:
+    return "am" if period.lower() == "morning" else "pm"
 
 
 def _full_hour(found: re.Match[str]) -> str:
@@ -130,10 +169,15 @@ def _full_hour(found: re.Match[str]) -> str:
 
 
 def _past(found: re.Match[str]) -> str:
-    hour, minutes = int(_plain(found[3])), 30 if found[1].lower() == "half" else 15
-    if found[2].lower() == "to":
+    """Return "half past two in the afternoon" or "ten to six" as a time of day."""
+    said, hour = found[1].lower(), int(_plain(found[3]))
+    minutes = 30 if said == "half" else 15 if said.endswith("quarter") else int(_plain(said))
+    if not (0 < hour <= 24 and 0 < minutes < 60):
+        return ""
+    if found[2].lower() in ("to", "before"):
         hour, minutes = (hour - 1) or 12, 60 - minutes
-    return f"{hour}:{minutes}"
+    period = found[4] or found[5]
+    return f"{hour}:{minutes:02d}{_half_day(period) if period and hour <= 12 else ''}"
 
 
 def _day(ordinal: str) -> str:
@@ -150,17 +194,28 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
      _year),
     (rf"\b({_ORDINAL})(?= (?:of )?(?:{_MONTH})\b)", lambda found: _day(found[1])),
     (rf"\b({_MONTH}) (?:the )?({_ORDINAL})\b", lambda found: f"{found[1]} {_day(found[2])}"),
-    (rf"\b(half|(?:a )?quarter) (past|to) ({_NUMBER})\b(?! ?%)", _past),
+    (rf"\b(half|(?:a )?quarter) (past|to) ({_NUMBER})\b(?! ?%){_PERIOD}?", _past),
+    (rf"\b({_MINUTES})(?: minutes)? (past) ({_NUMBER})\b{_PERIOD}?", _past),
+    (rf"(?<=\bat )({_MINUTES})(?: minutes)? (to|before) ({_NUMBER})\b{_PERIOD}?", _past),
+    (rf"\b({_MINUTES})(?: minutes)? (to|before) ({_NUMBER})\b{_PERIOD}", _past),
+    (rf"\b({_NUMBER}) o['’]clock{_PERIOD}", lambda found: f"{_shown(_plain(found[1]))} {_half_day(found[2] or found[3])}"),
     (rf"\b({_NUMBER}) o['’]clock\b", _full_hour),
-    (rf"\b({_NUMBER}) in the (morning|afternoon|evening)\b", _clock),
+    (rf"\b({_NUMBER})(?:[:.](\d\d))?{_PERIOD}\b", _clock),
+    (rf"\b({_BELOW_100})(?= ?[ap]\.?m\b)", _compound),
+    (rf"\b(?:the )?last day of ({_MONTH})\b", _last_day),
+    (rf"\b(an|{_NUMBER}) hours? and (a|one|three) quarters?\b()", _hours),
+    (rf"\b(an|{_NUMBER}) (?:hours?|hrs?|h)(?:,? and)? ()({_NUMBER}) (?:minutes?|mins?)\b", _hours),
+    (rf"\b({_NUMBER}) (hours|years|days|weeks|months|miles) and a half\b",
+     lambda found: f"{_shown(_plain(found[1]) + 0.5)} {found[2]}"),
     (r"(?<!after)\bnoon\b", lambda _: "12pm"),
     (r"\bmidnight\b", lambda _: "12am"),
-    (r"\b(an?|one|two|three)[- ](quarters?|thirds?) of (?:an? |one )?(percent|per cent|litre|liter|mile|kilo|kilogram"
-     r"|million|metre|meter)\b",
+    (rf"\b(an?|{_ONES})[- ]({_PART}) of (?:an? |one )?(percent|per cent|litre|liter|mile|kilo|kilogram"
+     r"|million|metre|meter|ounce|inch|kilometre|kilometer|cup|pint|tonne)\b",
      _part),
     (r"\bhalf a (percent|per cent)\b", _half),
-    (r"\b(an?|one|two|three)[- ](quarters?|thirds?)"
-     r"(?= of (?:the|all|its|our|their|travel|users|people|customers|those)\b)", _percent),
+    (rf"\b(an?|{_ONES})[- ]({_PART})(?= of (?!an? |one |course\b|(?:{_MONTH})\b)[a-z])", _percent),
+    (r"\bevery (third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\b(?! (?:year|month|week|day|hour|minute|night|time"
+     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?\b)", _every),
     (r"\bhalf (?:an?|the) (year|hour|minute|day|dozen|million|century|decade|kilo|kilogram|kg|litre|liter|mile|metre"
      r"|meter)\b", _half),
     (r"\bhalf[- ](year|hour|day)\b", _half),
@@ -174,16 +229,22 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
         r"(?! (?:seconds|minutes|hours|days|weeks|months|years|business|working"
         r"|stars|points|places|steps|ways|cases|parts))",
         _share),
-    (rf"\b{_BELOW_100} (?:hundred|thousand|million|billion)(?:(?: and)? {_BELOW_100}(?: hundred)?(?: thousand)?"
+    (rf"\b({_NUMBER})( to |-|–| or )({_NUMBER}) (hundred|thousand|million|billion)\b", _span_of_thousands),
+    (rf"(?<=\bbetween )({_NUMBER})( and )({_NUMBER}) (hundred|thousand|million|billion)\b", _span_of_thousands),
+    (rf"\b(?:an?|{_BELOW_100}) (?:hundred|thousand|million|billion)(?:(?: and)? {_BELOW_100}(?: hundred)?(?: thousand)?"
      rf"(?:(?: and)? {_BELOW_100})?)?\b", _compound),
     (rf"\b(?:(?:{_TEN})-(?:{_ONES})|(?:{_TEN}) (?:{_ONES}))(?! (?:hundred|thousand|million|billion))\b", _compound),
+    (rf"\b({_NUMBER}) ({_CURRENCY})(?: and)? ({_BELOW_100}|\d\d(?= (?:cents|pence)))(?: cents?| pence)?"
+     r"(?=\s*(?:[.,;:!?)]|$|per\b|an?\b|each\b|every\b|for\b|extra\b|more\b|in\b|at\b|on\b))", _money),
+    (rf"\b({_NUMBER}) (?:swiss|us|u\.s\.|american|canadian|australian|british) ({_CURRENCY})\b",
+     lambda found: f"{_shown(_plain(found[1]))} {found[2]}"),
     (r"\b(USD|US\$|EUR|GBP) ?(?=\d)", _sign),
 )  # fmt: skip
 _PATTERNS = tuple((re.compile(pattern, re.I), made) for pattern, made in _FORMS)
 _ANY = re.compile(
-    rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|quarters?|thirds?"
-    r"|noon|midnight|fortnights?|decades?"
-    r"|centur(?:y|ies)|dozens?|usd|us\$|eur|gbp)\b|o['’]clock|\bin the (?:morning|afternoon|evening)\b"
+    rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|{_PART}|past|quarters?|noon|midnight|fortnights?|decades?"
+    rf"|centur(?:y|ies)|dozens?|usd|us\$|eur|gbp|hours?|hrs?|{_CURRENCY}|last day)\b|o['’]clock"
+    r"|\b(?:in the (?:morning|afternoon|evening)|at night)\b|\b(?:to|before) (?:\d|[tofsen])|[a-z] ?[ap]\.?m\b"
     r"|\bin (?:every )?(?:\d|[tofsen])",
     re.I,
 )

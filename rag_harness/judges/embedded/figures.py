@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rag_harness.words.number_words import in_digits
+from rag_harness.words.number_words import in_digits, in_words
 
 _TO_TWENTY = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -20,7 +20,7 @@ _NAMED = {name: str(value) for value, name in enumerate(_TO_TWENTY.split())} | {
     "eighty": "80",
     "ninety": "90",
 }
-_TIME = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*(a\.?m\b\.?|p\.?m\b\.?)|\b(\d{1,2}):(\d{2})\b", re.I)
+_TIME = re.compile(r"\b(\d{1,2})(?:[:.](\d{2}))?\s*(a\.?m\b\.?|p\.?m\b\.?)|\b(\d{1,2}):(\d{2})\b", re.I)
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _WORDS = re.compile(r"[a-z]+", re.I)
 _MARKER = re.compile(r"^[^\S\n]*\(?\d{1,3}[.):]\s", re.M)
@@ -36,6 +36,12 @@ _HALF_DAY = 12 * 60
 def times(text: str) -> list[frozenset[int]]:
     """Return each time of day, in minutes; two values where am or pm is not said."""
     return [_minutes(found) for found in _TIME.finditer(in_digits(text))]
+
+
+def clocks(text: str) -> list[tuple[str, frozenset[int]]]:
+    """Return each time of day as it is written, with its minutes."""
+    found = _TIME.finditer(in_digits(text))
+    return [(in_words(text, " ".join(one[0].split())), _minutes(one)) for one in found]
 
 
 def numbers(text: str) -> list[str]:

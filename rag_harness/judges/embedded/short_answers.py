@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from rag_harness.judges.embedded.absent.identifiers import identifier_not_in, identifiers
 from rag_harness.judges.embedded.absent.quantities import Quantity, quantities
+from rag_harness.judges.embedded.absent.stated import is_stated
 from rag_harness.judges.embedded.absent.statements import (
     NEGATIONS,
     Asked,
@@ -247,6 +248,8 @@ def _quantity(said: Quantity, answer: str, about: Asked, stated: Stated) -> Deci
     about = Asked({word: form for word, form in about.words.items() if word not in without})
     own, rivals = quantity_candidates(said, stated)
     if not own:
+        if is_stated(said.written, [one.written for one in stated.all]):
+            return UNDECIDED
         return Decision(WRONG, reason=f"{in_words(answer, said.written)}: no passage says it")
     return _decided(in_words(answer, said.written), standing(own, rivals, about, stated), LEAST_FIT)
 

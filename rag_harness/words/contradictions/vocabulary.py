@@ -69,7 +69,10 @@ _MEASURES = {
     "nights": ((1, "night nights"),),
     "months": ((1, "month months"), (12, "year years")),
     "mass": ((1, "g gram grams"), (1000, "kg kilo kilos kilogram kilograms"), (1_000_000, "t tonne tonnes")),
-    "length": ((1, "mm"), (10, "cm"), (1000, "m metre metres meter meters"), (1_000_000, "km")),
+    "length": (
+        (1, "mm millimetre millimetres millimeter millimeters"), (10, "cm centimetre centimetres centimeter centimeters"),
+        (1000, "m metre metres meter meters"), (1_000_000, "km kilometre kilometres kilometer kilometers"),
+    ),
     "volume": ((1, "ml"), (1000, "l litre litres liter liters")),
     "power": ((1, "w watt watts"), (1000, "kw")), "energy": ((1, "wh"), (1000, "kwh")),
     "charge": ((1, "mah"), (1000, "ah")), "voltage": ((1, "v volt volts"),), "pressure": ((1, "bar"),),

@@ -16,6 +16,7 @@ from rag_harness.judges.embedded.absent.numbers import unsaid_number
 from rag_harness.judges.embedded.absent.opposites import turned
 from rag_harness.judges.embedded.absent.quantities import quantities
 from rag_harness.judges.embedded.absent.sentences import KnownSentences, sentence_of
+from rag_harness.judges.embedded.absent.stated import is_stated
 from rag_harness.judges.embedded.absent.values import misplaced
 from rag_harness.judges.embedded.figures import times
 from rag_harness.judges.embedded.words import SplitText
@@ -68,8 +69,11 @@ def _contradicted(
         ours, theirs = in_words(claimed, ours), in_words(stated, theirs)
         if _has(ours, stated, passage):
             continue
+        texts = [each.text for each in passages]
+        if is_stated(ours, texts) and (times(ours) or not _is_strict(ours, texts) or is_stated(ours, [theirs])):
+            continue
         if times(ours):
-            return "" if _is_a_time(ours, passages) else f"{ours}: no passage says it"
+            return f"{ours}: no passage says it"
         return f"{ours}: the passage says {theirs}"
     return ""
 
@@ -82,6 +86,7 @@ def _has(said: str, stated: str, passage: str) -> bool:
     return bool(numbers) and numbers <= {one.number for one in quantities(stated)}
 
 
-def _is_a_time(said: str, passages: Sequence[SplitText]) -> bool:
-    """Return whether any passage has a time of day."""
-    return any(times(said)[0] & known for passage in passages for known in times(passage.text))
+def _is_strict(said: str, texts: Sequence[str]) -> bool:
+    """Return whether a passage has a value with its own unit, as what is said of something else has."""
+    stated = [one for text in texts for one in quantities(text)]
+    return all(any(one.same(other) for other in stated) for one in quantities(said))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rag_harness.judges.embedded.absent.quantities import Quantity
 from rag_harness.judges.embedded.absent.sentences import KnownSentences, Sentence, share_among
+from rag_harness.judges.embedded.absent.stated import is_computed, is_stated
+from rag_harness.judges.embedded.figures import clocks
 
 _SAME = 0.6
 """Least similarity of a sentence with another figure about the same thing, where no passage has the claim's figure."""
@@ -14,6 +17,8 @@ _ALIKE = 0.3
 _MARGIN = 0.25
 _COPIED, _LESS = 0.95, 0.1
 """Similarity of a sentence that was copied except for the figure; then the second, smaller margin is enough."""
+_JSON_TIME = re.compile(r"\d:\d\b(?!\d)")
+"""Times without a second digit, as data has them; they are compared by day."""
 _OWN = 12
 """A count up to this may be the claim's own: "three ways" for three listed items."""
 
@@ -22,7 +27,19 @@ def unsaid_number(claim: Sentence, known: KnownSentences) -> str:
     """Return the first figure of a claim that the source lacks for the same thing; empty where there is none."""
     asked = known.question.quantities
     found = (_unsaid(said, claim, known) for said in claim.quantities if not any(map(said.same, asked)))
-    return next(filter(None, found), "")
+    return next(filter(None, found), "") or _unsaid_time(claim, known)
+
+
+def _unsaid_time(claim: Sentence, known: KnownSentences) -> str:
+    """Return a time of day that no passage has, where a similar sentence has another one."""
+    for written, minutes in clocks(claim.text):
+        if is_stated(written, [*known.texts, known.question.text]) or _JSON_TIME.search("\n".join(known.texts)):
+            continue
+        near = [(share_among(claim.stems, one.stems), one) for one in known.sentences]
+        others = [(alike, time) for alike, one in near if alike >= _ALIKE for time, _ in clocks(one.text)]
+        if others:
+            return f"{written}: the passage says {max(others, key=lambda other: other[0])[1]}"
+    return ""
 
 
 def _unsaid(said: Quantity, claim: Sentence, known: KnownSentences) -> str:
@@ -37,6 +54,8 @@ def _unsaid(said: Quantity, claim: Sentence, known: KnownSentences) -> str:
     others = [((alike(one), _shared(one, claim)), rival) for one in without for rival in _rivals(said, one, claim)]
     (best, _), rival = max(others, key=lambda other: other[0], default=((0.0, 0), None))
     is_nearer = best >= there + _MARGIN or best >= _COPIED > there + _LESS
+    if not having and (is_stated(said.written, known.texts) or is_computed(said, claim, known.sentences)):
+        return ""
     if rival and is_nearer and best >= (_ALIKE if having else _SAME):
         return f"{said.written}: the passage says {rival.written}"
     return "" if having or _is_own(said, bool(rival)) else f"{said.written}: no passage says it"

@@ -17,13 +17,16 @@ _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "tri
 _SIGNS = frozenset("€$£")
 _CURRENCIES = dict.fromkeys(("euro", "euros", "eur"), "€") | dict.fromkeys(("dollar", "dollars", "usd"), "$")
 _CURRENCIES |= dict.fromkeys(("pound", "pounds", "gbp"), "£") | dict.fromkeys(("franc", "francs", "chf"), "CHF")
+CENTS = "¢"
+CURRENCIES = frozenset(_CURRENCIES.values())
+"""Units of money, by their signs; cents belong to several of them."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _BETWEEN = word_set("full whole calendar consecutive more further additional extra paid working business")
 _TENS = frozenset(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"))
 _MARKER = re.compile(r"^[^\S\n]*(?:[-*•][^\S\n]*)?\(?(?:\d{1,3}|[a-zA-Z])[.):]\s", re.M)
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _DAY_FIRST = re.compile(r"\b(\d{1,2})([./])(\d{1,2})\2((?:19|20)\d{2})\b")
-_CLOCK = re.compile(r"\b\d{1,2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?)|\b\d{1,2}:\d{2}\b", re.I)
+_CLOCK = re.compile(r"\b\d{1,2}(?:[:.]\d{2})?\s*(?:[ap]\.?m\b\.?)|\b\d{1,2}:\d{2}\b", re.I)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _LABELS = LABELS | word_set("passage source document option question day week item number")
 
@@ -52,8 +55,14 @@ class Quantity:
         """Return whether both may be one quantity. A number without a noun fits any unit."""
         if self.unit == other.unit:
             return _equal(self.value, other.value)
+        if CENTS in (self.unit, other.unit) and CURRENCIES & {self.unit, other.unit}:
+            return _equal(self._cents, other._cents)
         bare = not (self.unit or self.noun) or not (other.unit or other.noun)
         return bare and _equal(self.number, other.number)
+
+    @property
+    def _cents(self) -> float:
+        return self.value if self.unit == CENTS else 100 * self.value
 
     def rivals(self, other: Quantity) -> bool:
         """Return whether the two measure the same thing and differ."""
@@ -169,6 +178,8 @@ def _unit(words: Sequence[Token], place: int) -> tuple[str, float, int] | None:
     said = _lower(words, place)
     if said in _CURRENCIES or said in _SIGNS:
         return _CURRENCIES.get(said, said), 1.0, place
+    if said in ("cent", "cents", "pence", "pennies"):
+        return CENTS, 1.0, place
     if said == "per" and _lower(words, place + 1) == "cent":
         return "percent", 1.0, place + 1
     if said in UNITS:
