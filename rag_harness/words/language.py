@@ -58,7 +58,7 @@ _YES_NO = {
     "es": ("sí",),
     "pt": ("sim", "não"),
     "it": ("sì",),
-    "nl": ("nee",),
+    "nl": ("nee", "ja"),
 }
 _ENGLISH_TOO = frozenset(
     """
@@ -105,6 +105,11 @@ def answer_not_judged(question: str, answer: str, contexts: Sequence[str]) -> st
         return why
     found = _language_of_new(answer, (question, *contexts))
     return f"not judged: language {found}" if found else ""
+
+
+def yes_or_no(language: str) -> tuple[str, ...]:
+    """Return the words for yes and no of a language, as far as English has them not."""
+    return _YES_NO.get(language, ())
 
 
 def no_rules(what: str, *texts: str) -> str:

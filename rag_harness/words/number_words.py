@@ -36,7 +36,7 @@ _MINUTES = rf"(?:twenty[- ]five|five|ten|twenty|\d{{1,2}})"
 _MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
 _ORDINAL = rf"(?:(?:{_TEN})[- ](?:{'|'.join(list(_ORDINALS)[:9])})|{'|'.join(_ORDINALS)})"
 _HALVES = {
-    "year": "6 months", "hour": "30 minutes", "minute": "30 seconds", "day": "12 hours", "dozen": "6",
+    "year": "6 months", "hour": "30 mins", "minute": "30 seconds", "day": "12 hours", "dozen": "6",
     "million": "500,000", "century": "50 years", "decade": "5 years",
 }  # fmt: skip
 _AND_HALVES = {"year": "18 months", "hour": "90 minutes", "minute": "90 seconds", "day": "36 hours"}
@@ -189,7 +189,12 @@ def _sign(found: re.Match[str]) -> str:
     return _SIGNS[found[1].lower()]
 
 
+def _decimal(found: re.Match[str]) -> str:
+    return f"{_shown(_plain(found[1]))}.{''.join(_shown(_plain(digit)) for digit in found[2].split())}"
+
+
 _FORMS: tuple[tuple[str, _Made], ...] = (
+    (rf"\b({_NUMBER}|zero) point ((?:zero|{_ONES})(?: (?:zero|{_ONES}))*)\b", _decimal),
     (rf"\b(seventeen|eighteen|nineteen|twenty)[- ]((?:{_TEN})(?:[- ](?:{_ONES}))?|{_TEENS})\b(?! (?:percent|per|%))",
      _year),
     (rf"\b({_ORDINAL})(?= (?:of )?(?:{_MONTH})\b)", lambda found: _day(found[1])),
@@ -242,7 +247,7 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
 )  # fmt: skip
 _PATTERNS = tuple((re.compile(pattern, re.I), made) for pattern, made in _FORMS)
 _ANY = re.compile(
-    rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|{_PART}|past|quarters?|noon|midnight|fortnights?|decades?"
+    rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|{_PART}|past|point|quarters?|noon|midnight|fortnights?|decades?"
     rf"|centur(?:y|ies)|dozens?|usd|us\$|eur|gbp|hours?|hrs?|{_CURRENCY}|last day)\b|o['’]clock"
     r"|\b(?:in the (?:morning|afternoon|evening)|at night)\b|\b(?:to|before) (?:\d|[tofsen])|[a-z] ?[ap]\.?m\b"
     r"|\bin (?:every )?(?:\d|[tofsen])",

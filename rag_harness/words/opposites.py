@@ -10,7 +10,7 @@ from rag_harness.words.terms import stem
 _SENSES = """
     allow permit accept approve admit welcome possible legal let suitable | forbid prohibit ban deny refuse reject \
     decline impossible illegal disallow unsuitable
-    include cover contain comprise insure reimburse refund provide | exclude except exempt omit
+    include cover contain comprise insure reimburse refund provide | exclude except exempt omit separately
     free gratis complimentary | pay cost charge fee price chargeable
     need require compulsory mandatory obligatory must necessary | optional voluntary recommend unnecessary
     available | unavailable

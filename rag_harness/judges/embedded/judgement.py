@@ -50,14 +50,16 @@ class Judgement:
     score: float
 
 
-def judge(text: Encoded, source: EncodedSource, question: Encoded, fitted: Coefficients) -> Judgement:
-    """Compare ``text`` with ``source``. Neither may be empty."""
+def judge(
+    text: Encoded, source: EncodedSource, question: Encoded, fitted: Coefficients, written: SplitText
+) -> Judgement:
+    """Compare ``text`` with ``source``. Neither may be empty. The rules read ``written``, of the same sentences."""
     held = [features(part, source, question) for part in parts(text)]
     rows = np.concatenate([values for values, _ in held])
     passages = [place for _, found in held for place in source.passage_of[found.top[:, 0]].tolist()]
     unsupported = fitted.sentence.probabilities(rows)
     missed = np.array(
-        [bool(why) for why in absent(text.text, [each.text for each in source.passages], question.text.text)]
+        [bool(why) for why in absent(written, [each.text for each in source.passages], question.text.text)]
     )
     known = fitted.response.probabilities(response_features(unsupported, rows)[None])
     hallucinated = float(with_missed(known, missed.sum(), fitted.threshold)[0])

@@ -14,6 +14,8 @@ import numpy as np
 
 from rag_harness.errors import ModelOutputError
 from rag_harness.judges.embedded.absent import absent
+from rag_harness.judges.embedded.absent.sentences import sentence_of
+from rag_harness.judges.embedded.absent.stated import restated
 from rag_harness.judges.embedded.alignment import EncodedSource
 from rag_harness.judges.embedded.encoding import Encoded, encode
 from rag_harness.judges.embedded.judgement import DECIMALS, Doubles, alignment_with, judge
@@ -55,7 +57,7 @@ class JudgementReading:
         answer = self._answer(text)
         if source.empty or not answer.text.sentences:
             return np.zeros((0, 2))
-        found = judge(answer, source, self._source(question), self._fitted)
+        found = judge(self._restated(answer, source), source, self._source(question), self._fitted, answer.text)
         rows = zip(found.unsupported, found.passages, strict=True)
         return np.array([*rows, (found.hallucinated, found.score)], np.float64)
 
@@ -97,6 +99,16 @@ class JudgementReading:
         if text not in self._answers:
             self._answers = {text: encode(ReadPassage(_head(text)), self._embedder.pieces)}
         return self._answers[text]
+
+    def _restated(self, answer: Encoded, source: EncodedSource) -> Encoded:
+        """Return the answer with its values as the source writes them; as it is where sentences would change."""
+        written = (passage.text for passage in source.passages)
+        sentences = [sentence_of(one.text[start:end]) for one in written for start, end in one.sentences]
+        text = restated(answer.text.text, sentences)
+        if text == answer.text.text:
+            return answer
+        found = encode(ReadPassage(text), self._embedder.pieces)
+        return found if len(found.text.sentences) == len(answer.text.sentences) else answer
 
     def _source(self, text: str) -> Encoded:
         if text not in self._sources:

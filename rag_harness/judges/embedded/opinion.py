@@ -12,7 +12,7 @@ from rag_harness.judges.embedded.judgement import ALLOWED, is_hallucinated, scor
 from rag_harness.judges.embedded.judgement_reading import JudgementReading, parts_of, read_as_source
 from rag_harness.judges.embedded.kept import KeptJudgements
 from rag_harness.judges.embedded.model import coefficients
-from rag_harness.judges.embedded.short_answers import decide, is_short, repeats_question
+from rag_harness.judges.embedded.short_answers import Decision, decide, decide_in, is_short, repeats_question
 from rag_harness.judges.embedded.text_limits import MOST_SOURCE_CHARACTERS, beyond, too_long_to_judge
 from rag_harness.judges.embedded.words import SplitText, split_text
 from rag_harness.measures.judged import Claim, Material, Relevancy, SupportSource, Usefulness, Verdict, Verdicts
@@ -20,7 +20,8 @@ from rag_harness.measures.judged import ClaimedText as Claims
 from rag_harness.measures.judged.reasons import NO_SUMMARY, REPEATS
 from rag_harness.models.recording.store import key_of
 from rag_harness.words.comparison import ComparableText, quotable, readable_text
-from rag_harness.words.language import answer_not_judged
+from rag_harness.words.language import answer_not_judged, foreign, not_judged, told
+from rag_harness.words.languages import has_rules
 
 USEFUL_FROM = 0.55
 """Alignment with the ground truth from which a chunk is called useful; chosen in docs/results/embedded-judge.md."""
@@ -45,7 +46,15 @@ class EmbeddedOpinion:
         self._reading, self._kept = reading, kept
 
     async def supported(self, claims: Claims, source: SupportSource) -> Verdicts:
+        if (own := self._in_own_language()) and (claims, source) == ("answer", "contexts"):
+            return own
         self._check_language()
+        found = await self._supported(claims, source)
+        if source == "contexts" and self._unread and any((one.value or 0) < ALLOWED for one in found.each):
+            raise NotJudgedError(self._unread)
+        return found
+
+    async def _supported(self, claims: Claims, source: SupportSource) -> Verdicts:
         passages = self._passages(source)
         of_passages = source in ("contexts", "gold_pages")
         if claims == "answer" and of_passages and _SUMMARY.search(self._material.question):
@@ -64,6 +73,8 @@ class EmbeddedOpinion:
             quotes = [quotable(quote) for quote in material.quotes]
             return [Usefulness(float(any(quote in quotable(text) for quote in quotes))) for text in material.contexts]
         self._check_language()
+        if self._unread:
+            raise NotJudgedError(self._unread)
         if not split_text(material.ground_truth).sentences:
             return [Usefulness(None, "neither an evidence quote nor a ground truth to compare with")] * len(
                 material.contexts
@@ -89,7 +100,35 @@ class EmbeddedOpinion:
     @cached_property
     def _not_judged(self) -> str:
         material = self._material
-        return answer_not_judged(material.question, material.answer, material.contexts)
+        return answer_not_judged(material.question, material.answer, [text for text in self._contexts if text])
+
+    @cached_property
+    def _contexts(self) -> tuple[str, ...]:
+        """The passages, those in another language than English empty; all of them where none is English."""
+        contexts = self._material.contexts
+        english = tuple("" if foreign(text) else text for text in contexts)
+        return english if any(map(str.strip, english)) else contexts
+
+    @cached_property
+    def _unread(self) -> str:
+        """Why what English passages do not say is not judged: one in another language may say it; empty for none."""
+        return not_judged(*self._material.contexts)
+
+    def _in_own_language(self) -> Verdicts | None:
+        """Return the verdict of a short answer in the language of its question and of a passage, where it is right."""
+        question, answer = self._material.question, self._written.answer
+        language = foreign(question)
+        if not language or not has_rules(language) or told(answer) not in ("", language):
+            return None
+        passages = [text if told(text) == language else "" for text in self._material.contexts]
+        claimed = split_text(readable_text(answer).text)
+        if not any(passages) or not is_short(claimed.text, len(claimed.sentences)):
+            return None
+        found = decide_in(language, question, claimed.text, [read_as_source(passage).text for passage in passages])
+        if found.value is None:
+            return None
+        said = _ruled(claimed, found)
+        return said if claimed.text == answer else _as_written(said, readable_text(answer), answer)
 
     def _check_language(self) -> None:
         if self._not_judged:
@@ -105,12 +144,7 @@ class EmbeddedOpinion:
         if not is_short(text, len(claimed.sentences)):
             return None
         found = decide(question, text, [read_as_source(passage).text for passage in passages])
-        verdict = Verdict(_claims(claimed)[0], found.value, found.passage, found.reason)
-        if found.value is None:
-            return Verdicts((verdict,))
-        p = round(1 - found.value, 6)
-        score = score_of(p, coefficients().threshold)
-        return Verdicts((verdict,), score, {"hallucinated": is_hallucinated(score), "p_hallucinated": p})
+        return _ruled(claimed, found)
 
     async def _verdicts(self, text: str, passages: Sequence[str], whole: bool) -> Verdicts:
         claimed = split_text(text)
@@ -148,8 +182,18 @@ class EmbeddedOpinion:
 
     def _passages(self, source: SupportSource) -> tuple[str, ...]:
         material = self._material
-        return {"contexts": material.contexts, "gold_pages": material.gold_pages,
+        return {"contexts": self._contexts, "gold_pages": material.gold_pages,
                 "answer": (material.answer,), "ground_truth": (material.ground_truth,)}[source]  # fmt: skip
+
+
+def _ruled(claimed: SplitText, found: Decision) -> Verdicts:
+    """Return the verdict of the rules for short answers, with its score."""
+    verdict = Verdict(_claims(claimed)[0], found.value, found.passage, found.reason)
+    if found.value is None:
+        return Verdicts((verdict,))
+    p = round(1 - found.value, 6)
+    score = score_of(p, coefficients().threshold)
+    return Verdicts((verdict,), score, {"hallucinated": is_hallucinated(score), "p_hallucinated": p})
 
 
 def _with_score(each: tuple[Verdict, ...], rows: Sequence[Sequence[float]]) -> Verdicts:

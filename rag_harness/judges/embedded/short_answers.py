@@ -39,6 +39,7 @@ from rag_harness.judges.embedded.yes_no import reading
 from rag_harness.measures.judged.reasons import TOO_SHORT
 from rag_harness.words.comparison import compared_words
 from rag_harness.words.contradictions.vocabulary import tokens
+from rag_harness.words.language import yes_or_no
 from rag_harness.words.number_words import in_digits, in_words
 from rag_harness.words.opposites import opposite, same_sense
 
@@ -66,8 +67,8 @@ _ASKS_YES_NO = re.compile(
     r"^\W*(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had|am)\b", re.I
 )
 _ECHO = re.compile(
-    r"^(?:it|they|you|he|she|we|i|there|that|this)?\s*(?:is|are|was|were|do|does|did|can|could|may|must|should|will|would"
-    r"|has|have)?(?:\s?n['’]t|\s?not)?[\s.!]*$|^(?:it|they|you|that)\s+(?:can|may|must)not[\s.!]*$",
+    r"^(?:it|they|you|he|she|we|i|there|that|this)?\s{0,4}(?:is|are|was|were|do|does|did|can|could|may|must|should|will|would"
+    r"|has|have)?(?:\s?n['’]t|\s?not)?[\s.!]{0,9}$|^(?:it|they|you|that)\s+(?:can|may|must)not[\s.!]{0,9}$",
     re.I,
 )
 _VERBS = frozenset(
@@ -89,7 +90,7 @@ _VERBS = frozenset(
     """.split()  # noqa: SIM905
 )
 _FILLING = frozenset(("it", "is", "merely", "only", "just", "so"))
-_ITEMS = re.compile(r"\s*(?:,(?!\d)|;|\band\b|\bor\b|&)\s*", re.I)
+_ITEMS = re.compile(r"\s{0,24}(?:,(?!\d)|;|\band\b|\bor\b|&)\s{0,24}", re.I)
 _LEADING = re.compile(
     r"^(?:it|they|that|this|you|he|she|there)(?:['’](?:s|re)|\s+(?:is|are|was|were|has|have|costs?|takes?|lasts?|weighs?|does"
     r"|can|must|may|will))\s+",
@@ -132,7 +133,8 @@ def is_short(answer: str, sentences: int) -> bool:
     is_sentence = any(word in _VERBS for word in words if word != "may" or "may" in answer)
     if rest != answer:
         return len(words) <= MOST_WORDS - 2
-    is_phrase = len(words) <= _FEW or not answer.rstrip().endswith(".") or "," in answer or _OPENS_PHRASE.match(answer)
+    is_list = "," in answer and all(len(item.split()) <= _FEW for item in answer.split(","))
+    is_phrase = len(words) <= _FEW or not answer.rstrip().endswith(".") or is_list or _OPENS_PHRASE.match(answer)
     return len(words) <= MOST_WORDS and not is_sentence and bool(is_phrase)
 
 
@@ -149,12 +151,24 @@ def decide(question: str, answer: str, passages: Sequence[str]) -> Decision:
     return _value(question, _LEADING.sub("", answer), stated)
 
 
+def decide_in(language: str, question: str, answer: str, passages: Sequence[str]) -> Decision:
+    """Return whether passages in another language than English have an answer's value or phrase where it is asked for.
+
+    The rules have no negations and opposites of other languages: they find such an answer right, or nothing.
+    """
+    words = compared_words(answer)
+    if not words or words[0] in yes_or_no(language) or _YES_NO.match(answer):
+        return UNDECIDED
+    found = _value(question, answer, Stated(passages))
+    return found if found.value == RIGHT else UNDECIDED
+
+
 def _yes_no(question: str, says: bool, rest: str, stated: Stated) -> Decision:
     found = reading(question, asked(question), stated)
     if found is None:
         return UNDECIDED
     if found.says != says:
-        if found.share < _SURE:
+        if found.share < _SURE or (rest and _value(question, rest, stated).value == RIGHT):
             return UNDECIDED
         return Decision(WRONG, found.statement.passage, f"the passage says: {_quote(found.statement)}")
     more = Decision(RIGHT) if not rest or _ECHO.match(rest) else _value(question, rest, stated)
@@ -208,15 +222,15 @@ def _list(question: str, items: Sequence[str], stated: Stated) -> Decision:
     every = [word for item in terms for word in item]
     lacking = [word for word in every if not stated.has(word)]
     if lacking:
+        if any(is_stated(item, [one.written for one in stated.all]) for item in items):
+            return UNDECIDED
         return Decision(WRONG, reason=_nowhere(items, lacking[0])) if len(lacking) < len(every) else UNDECIDED
     runs = [one for one in phrase_candidates(every, stated) if _is_run(one.statement, one.first, one.last, every)]
     if runs:
         found = _decided(" ".join(items), standing(runs, clause_rivals(runs, about, stated), about, stated), 0.0)
         return UNDECIDED if found.value == WRONG else found
-    together = [one for one in stated.all if sum(word in one.terms for word in every) >= len(every) - 1]
     if len(items) > 2 or all(not quantities(in_digits(item)) for item in items):
-        text = " ".join(stated.all[0].written.split()) if not together else _quote(together[0])
-        return Decision(WRONG, together[0].passage, f"the passage says: {text}") if together else UNDECIDED
+        return UNDECIDED
     said = [_item(question, item, stated) for item in items]
     return min(said, key=lambda one: -1.0 if one.value is None else one.value)
 

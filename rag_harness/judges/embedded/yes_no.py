@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rag_harness.judges.embedded.absent.quantities import Quantity, quantities
 from rag_harness.judges.embedded.absent.statements import Asked, Stated, Statement, is_rate
+from rag_harness.words.contradictions.vocabulary import tokens
 from rag_harness.words.number_words import in_digits
 
 FOUND = 0.5
@@ -23,8 +24,8 @@ _LOWER = (
     r"(?:over|above|more than|at least|from|minimum(?: of)?|older than|exceed(?:s|ing)?|min\.?|longer than|after"
     r"|starting at)"
 )
-_UPPER_BEFORE = re.compile(rf"\b{_UPPER}[\s-]*[€$£]?\s*$", re.I)
-_LOWER_BEFORE = re.compile(rf"\b{_LOWER}[\s-]*[€$£]?\s*$", re.I)
+_UPPER_BEFORE = re.compile(rf"\b{_UPPER}[\s-]{0,24}[€$£]?\s{0,24}$", re.I)
+_LOWER_BEFORE = re.compile(rf"\b{_LOWER}[\s-]{0,24}[€$£]?\s{0,24}$", re.I)
 _LOWER_AFTER = re.compile(
     r"^[^,;.]{0,14}\b(?:or (?:more|newer|later|older|above|higher)|and (?:over|up|above)|minimum|at least)\b|^\+", re.I
 )
@@ -34,6 +35,10 @@ _ALL = re.compile(r"\b(?:all|every|always|any|whole|entire|both|each|only|everyt
 _LIMITS = re.compile(r"\b(?:except|excepted|unless|only|apart from|other than|but not)\b", re.I)
 _IF = re.compile(r"\b(?:if|unless|provided|when)\b", re.I)
 _AGE = re.compile(r"\b(\d+)[- ]years?[- ]olds?\b|\b(\d+)s\b")
+
+
+_EXCEPTS = frozenset(("except", "excluding", "without"))
+"""Prepositions that negate what follows them alone."""
 
 
 class Reading(NamedTuple):
@@ -77,7 +82,8 @@ def _says(question: str, asked: Asked, statement: Statement, stated: Stated) -> 
     if limits and _ALL.search(question):
         return False
     places = _clauses(here, statement)
-    turned = statement.negations(places) + sum(is_opposite for _, is_opposite in here.values())
+    turned = statement.negations(_negating(places, here, statement, question))
+    turned += sum(is_opposite for _, is_opposite in here.values())
     turned += len(re.findall(r"\bnot\b|n['’]t\b(?! (?:you|it|they))", question.partition(" ")[2]))
     fits = _fits(question, statement)
     if fits is None:
@@ -88,11 +94,29 @@ def _says(question: str, asked: Asked, statement: Statement, stated: Stated) -> 
         turned += 1
     elif (
         (any(map(stated.has, missing)) and not _ALL.search(statement.text))
-        or [*asked.words][-1] in missing
+        or [*asked.words][-1] in absent
         or (_IF.search(statement.text) and not _IF.search(question))
     ):
         return None
     return (turned % 2 == 0) == fits
+
+
+def _negating(
+    places: list[int], here: dict[str, tuple[int, bool]], statement: Statement, question: str
+) -> list[int]:
+    """Return the tokens whose negations count.
+
+    A word that is asked for is none, nor is one that the question has, too, or an exception of something else.
+    """
+    found = {place for place, _ in here.values()}
+    last = max(found)
+    words = frozenset(token.lower for token in tokens(question, 0, len(question)))
+    return [
+        place
+        for place in places
+        if place not in found
+        and not (statement.tokens[place].lower in _EXCEPTS and (place > last or statement.tokens[place].lower in words))
+    ]
 
 
 def _is_topic(word: str, asked: Asked, question: str, stated: Stated) -> bool:
@@ -109,7 +133,8 @@ def _clauses(here: dict[str, tuple[int, bool]], statement: Statement) -> list[in
     own = statement.clause(first)
     if statement.negations(list(own)) and len(clauses) > 1:
         return list(own)
-    return [place for place, clause in enumerate(statement.clauses) if clause in clauses]
+    within = range(min(clauses), max(clauses) + 1)
+    return [place for place, clause in enumerate(statement.clauses) if clause in within]
 
 
 def _fits(question: str, statement: Statement) -> bool | None:

@@ -9,7 +9,7 @@ from rag_harness.judges.embedded.absent.sentences import KnownSentences, Sentenc
 
 _IDENTIFIER = re.compile(
     r"(?<![\w-])--?[A-Za-z][\w-]*(?![\w-])|(?<![\w/.:])/[\w.-]+(?:/[\w.-]+)+|\b[A-Za-z]\w*_\w+\b|\b(?!\d{1,2}\.\d{1,2}\.\d{4}\b)\d+(?:\.\d+){2,}\b"
-    r"|\b[A-Z]{1,4}-?\d+[A-Za-z\d-]*\b|\b[\w.-]+\.(?:py|json|ya?ml|toml|ini|conf|cfg|log|csv|sh|tar|gz|zip)\b"
+    r"|\b[A-Z]{1,4}-?\d+[A-Za-z\d-]*\b|(?<![\w.-])[\w.-]{1,100}\.(?:py|json|ya?ml|toml|ini|conf|cfg|log|csv|sh|tar|gz|zip)\b"
 )
 
 

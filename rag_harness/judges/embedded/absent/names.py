@@ -43,9 +43,17 @@ def unknown_name(claim: Sentence, known: KnownSentences) -> str:
         start = int(found.spans[place][0])
         if any(first <= start < end for first, end in cited):
             continue
+        if _is_of_money(place, claim):
+            continue
         if not _is_known(place, claim, words_of(known)) and not _is_beginning(place, claim, known):
             return f"{found.written[place]}: no passage names it"
     return ""
+
+
+def _is_of_money(place: int, claim: Sentence) -> bool:
+    """Return whether a word names the country of a currency: Swiss francs."""
+    following = claim.read.words[place + 1] if place + 1 < len(claim.read.words) else ""
+    return following.removesuffix("s") in ("franc", "dollar", "pound", "euro", "krone", "krona", "peso", "rupee")
 
 
 class Words:

@@ -19,7 +19,7 @@ _FEWEST = 2
 """Least content words of the rest."""
 _PLACED = frozenset(("before", "after"))
 """Function words that are compared, with the word behind them."""
-_SIGN = r"[\s-]*[€$£]?\s*$"
+_SIGN = r"[\s-]{0,24}[€$£]?\s{0,24}$"
 _UPPER = re.compile(
     r"\b(?:under|below|less than|fewer than|up to|at most|no more than|not more than|(?:a )?maximum(?: of)?"
     rf"|younger than){_SIGN}",

@@ -177,6 +177,8 @@ def _made(text: str, words: Sequence[Token], first: int, last: int, number: floa
 def _unit(words: Sequence[Token], place: int) -> tuple[str, float, int] | None:
     said = _lower(words, place)
     if said in _CURRENCIES or said in _SIGNS:
+        if place + 1 < len(words) and words[place + 1].is_number and (said in _SIGNS or len(said) == 3):
+            return None
         return _CURRENCIES.get(said, said), 1.0, place
     if said in ("cent", "cents", "pence", "pennies"):
         return CENTS, 1.0, place

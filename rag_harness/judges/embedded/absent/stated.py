@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from rag_harness.judges.embedded.absent.quantities import CENTS, CURRENCIES, Quantity, quantities
 from rag_harness.judges.embedded.absent.sentences import Sentence
-from rag_harness.judges.embedded.figures import times
+from rag_harness.judges.embedded.figures import clocks, times
 from rag_harness.words.contradictions.vocabulary import UNITS, tokens
 from rag_harness.words.number_words import in_digits
 from rag_harness.words.stated_values import stated_values
@@ -36,6 +36,29 @@ def is_stated(written: str, texts: Sequence[str]) -> bool:
         return True
     said = [value for _, stated, _ in known for value in stated]
     return bool(values) and all(any(other.has(one) for other in said) for one in values)
+
+
+def restated(text: str, source: Iterable[Sentence]) -> str:
+    """Return ``text`` with amounts and times as the source writes them, where it states the same in another form.
+
+    The models compare words: "four weeks" is as far from "28 days" as from "9 days".
+    """
+    said: list[tuple[str, Quantity | frozenset[int]]] = [(one.written, one) for one in quantities(text) if one.unit]
+    said += clocks(text)
+    if not said:
+        return text
+    sentences = list(source)
+    for written, value in said:
+        if not any(written in sentence.text for sentence in sentences):
+            other = next(filter(None, (_same_in(value, sentence) for sentence in sentences)), "")
+            text = text.replace(written, other, 1) if other else text
+    return text
+
+
+def _same_in(value: Quantity | frozenset[int], sentence: Sentence) -> str:
+    if isinstance(value, Quantity):
+        return next((one.written for one in sentence.quantities if one.unit == value.unit and value.same(one)), "")
+    return next((written for written, minutes in clocks(sentence.text) if minutes & value), "")
 
 
 def is_computed(said: Quantity, claim: Sentence, known: Sequence[Sentence]) -> bool:
@@ -78,7 +101,7 @@ def _all_readings(text: str) -> Iterator[Reading]:
                 yield from ((sign, one.number) for sign in CURRENCIES if any(other.unit == sign for other in found))
     for named in _RATE.findall(text):
         yield _period(named.lower())
-    for token in re.findall(r"\w+ly|annual", text.lower()):
+    for token in re.findall(r"\b(?:[a-z]{3,7}ly|annual)\b", text.lower()):
         if token in _RATES:
             yield _period(_RATES[token])
 

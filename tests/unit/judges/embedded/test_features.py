@@ -117,7 +117,8 @@ def test_a_long_text_in_parts_has_all_its_sentences() -> None:
     assert [span for part in cut for span in part.text.sentences] == list(text.text.sentences)
     assert sum(len(part.weights) for part in cut) == len(text.weights)
     fitted = coefficients()
-    assert len(judge(text, EncodedSource((encoded(CONTEXT),)), encoded(""), fitted).unsupported) == 300
+    found = judge(text, EncodedSource((encoded(CONTEXT),)), encoded(""), fitted, text.text)
+    assert len(found.unsupported) == 300
 
 
 def test_what_is_no_number_is_no_direction() -> None:
