@@ -32,7 +32,7 @@ _TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen
 _TEN = "|".join(_TENS)
 _BELOW_100 = rf"(?:(?:{_TEN})(?:[- ](?:{_ONES}))?|{_TEENS}|{_ONES})"
 _NUMBER = rf"(?:\d+(?:\.\d+)?|{_BELOW_100})"
-_MINUTES = rf"(?:twenty[- ]five|five|ten|twenty|\d{{1,2}})"
+_MINUTES = r"(?:twenty[- ]five|five|ten|twenty|\d{1,2})"
 _MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
 _ORDINAL = rf"(?:(?:{_TEN})[- ](?:{'|'.join(list(_ORDINALS)[:9])})|{'|'.join(_ORDINALS)})"
 _HALVES = {
@@ -156,7 +156,7 @@ def _share(found: re.Match[str]) -> str:
 
 
 def _clock(found: re.Match[str]) -> str:
-    hour, minutes, period = found[1], found[2], found[3] or found[4]
+    hour, minutes, period = found[1], found[2], found[3] or found[4] or "night"
     return f"{_shown(_plain(hour))}{f':{minutes}' if minutes else ''} {_half_day(period)}"
 
 
@@ -203,7 +203,7 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
     (rf"\b({_MINUTES})(?: minutes)? (past) ({_NUMBER})\b{_PERIOD}?", _past),
     (rf"(?<=\bat )({_MINUTES})(?: minutes)? (to|before) ({_NUMBER})\b{_PERIOD}?", _past),
     (rf"\b({_MINUTES})(?: minutes)? (to|before) ({_NUMBER})\b{_PERIOD}", _past),
-    (rf"\b({_NUMBER}) o['’]clock{_PERIOD}", lambda found: f"{_shown(_plain(found[1]))} {_half_day(found[2] or found[3])}"),
+    (rf"\b({_NUMBER}) o['’]clock(){_PERIOD}", _clock),
     (rf"\b({_NUMBER}) o['’]clock\b", _full_hour),
     (rf"\b({_NUMBER})(?:[:.](\d\d))?{_PERIOD}\b", _clock),
     (rf"\b({_BELOW_100})(?= ?[ap]\.?m\b)", _compound),

@@ -24,8 +24,8 @@ _LOWER = (
     r"(?:over|above|more than|at least|from|minimum(?: of)?|older than|exceed(?:s|ing)?|min\.?|longer than|after"
     r"|starting at)"
 )
-_UPPER_BEFORE = re.compile(rf"\b{_UPPER}[\s-]{0,24}[€$£]?\s{0,24}$", re.I)
-_LOWER_BEFORE = re.compile(rf"\b{_LOWER}[\s-]{0,24}[€$£]?\s{0,24}$", re.I)
+_UPPER_BEFORE = re.compile(rf"\b{_UPPER}[\s-]{{0,24}}[€$£]?\s{{0,24}}$", re.I)
+_LOWER_BEFORE = re.compile(rf"\b{_LOWER}[\s-]{{0,24}}[€$£]?\s{{0,24}}$", re.I)
 _LOWER_AFTER = re.compile(
     r"^[^,;.]{0,14}\b(?:or (?:more|newer|later|older|above|higher)|and (?:over|up|above)|minimum|at least)\b|^\+", re.I
 )
@@ -101,9 +101,7 @@ def _says(question: str, asked: Asked, statement: Statement, stated: Stated) -> 
     return (turned % 2 == 0) == fits
 
 
-def _negating(
-    places: list[int], here: dict[str, tuple[int, bool]], statement: Statement, question: str
-) -> list[int]:
+def _negating(places: list[int], here: dict[str, tuple[int, bool]], statement: Statement, question: str) -> list[int]:
     """Return the tokens whose negations count.
 
     A word that is asked for is none, nor is one that the question has, too, or an exception of something else.

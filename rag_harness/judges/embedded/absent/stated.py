@@ -13,7 +13,9 @@ from rag_harness.words.contradictions.vocabulary import UNITS, tokens
 from rag_harness.words.number_words import in_digits
 from rag_harness.words.stated_values import stated_values
 
-_RATE = re.compile(r"\b(?:per|every|each|an?|the|once an?|within an?) (year|quarter|month|week|day|hour|minute)\b", re.I)
+_RATE = re.compile(
+    r"\b(?:per|every|each|an?|the|once an?|within an?) (year|quarter|month|week|day|hour|minute)\b", re.I
+)
 _RATES = {"yearly": "year", "annual": "year", "annually": "year", "quarterly": "quarter", "monthly": "month",
           "weekly": "week", "daily": "day", "hourly": "hour"}  # fmt: skip
 _MOST = 100
@@ -34,6 +36,8 @@ def is_stated(written: str, texts: Sequence[str]) -> bool:
         return True
     if wanted and all(any(_readings(one) & readings for readings, _, _ in known) for one in wanted):
         return True
+    if any(one.unit in (*CURRENCIES, CENTS) for one in wanted):
+        return False
     said = [value for _, stated, _ in known for value in stated]
     return bool(values) and all(any(other.has(one) for other in said) for one in values)
 
@@ -76,8 +80,7 @@ def is_computed(said: Quantity, claim: Sentence, known: Sequence[Sentence]) -> b
 def _readings(one: Quantity) -> frozenset[Reading]:
     if one.unit == CENTS:
         return frozenset([(CENTS, one.value), *((sign, one.value / 100) for sign in CURRENCIES)])
-    own = [(one.unit, one.value)]
-    return frozenset([*own, (CENTS, one.value * 100)] if one.unit in CURRENCIES else own)
+    return frozenset([(one.unit, one.value)])
 
 
 @lru_cache(maxsize=64)

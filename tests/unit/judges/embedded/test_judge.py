@@ -347,9 +347,15 @@ def test_the_reason_is_found_again_where_nothing_may_be_computed(tmp_path: Path)
 GERMAN = "Die Rückerstattung dauert 5 Tage und wird auf die Karte gebucht, mit der Sie bezahlt haben."
 
 
-@pytest.mark.parametrize("changed", [{"question": GERMAN}, {"answer": GERMAN}, {"contexts": (GERMAN, "5 Tage.")}])
-def test_what_is_not_english_is_not_judged(parts: Parts, changed: dict[str, Any]) -> None:
-    measures = [Faithfulness(), AnswerRelevancy(), ContextPrecision()]
+@pytest.mark.parametrize(
+    ("changed", "measures"),
+    [
+        ({"question": GERMAN}, [Faithfulness(), AnswerRelevancy(), ContextPrecision()]),
+        ({"answer": GERMAN}, [Faithfulness(), AnswerRelevancy(), ContextPrecision()]),
+        ({"contexts": (GERMAN, "5 Tage.")}, [Faithfulness(), ContextPrecision()]),
+    ],
+)
+def test_what_is_not_english_is_not_judged(parts: Parts, changed: dict[str, Any], measures: list[Any]) -> None:
     material = replace(MATERIAL, quotes=(), **changed)
     scores = asyncio.run(judged(material, measures, judge_of(parts)))
     assert {(score.value, score.reason) for score in scores.values()} == {(None, "not judged: language de")}
