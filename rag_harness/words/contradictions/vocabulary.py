@@ -70,7 +70,8 @@ _MEASURES = {
     "months": ((1, "month months"), (12, "year years")),
     "mass": ((1, "g gram grams"), (1000, "kg kilo kilos kilogram kilograms"), (1_000_000, "t tonne tonnes")),
     "length": (
-        (1, "mm millimetre millimetres millimeter millimeters"), (10, "cm centimetre centimetres centimeter centimeters"),
+        (1, "mm millimetre millimetres millimeter millimeters"),
+        (10, "cm centimetre centimetres centimeter centimeters"),
         (1000, "m metre metres meter meters"), (1_000_000, "km kilometre kilometres kilometer kilometers"),
     ),
     "volume": ((1, "ml"), (1000, "l litre litres liter liters")),

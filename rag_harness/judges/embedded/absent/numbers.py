@@ -32,7 +32,7 @@ def unsaid_number(claim: Sentence, known: KnownSentences) -> str:
 
 def _unsaid_time(claim: Sentence, known: KnownSentences) -> str:
     """Return a time of day that no passage has, where a similar sentence has another one."""
-    for written, minutes in clocks(claim.text):
+    for written, _ in clocks(claim.text):
         if is_stated(written, [*known.texts, known.question.text]) or _JSON_TIME.search("\n".join(known.texts)):
             continue
         near = [(share_among(claim.stems, one.stems), one) for one in known.sentences]

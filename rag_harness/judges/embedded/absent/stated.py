@@ -11,7 +11,7 @@ from rag_harness.judges.embedded.absent.sentences import Sentence
 from rag_harness.judges.embedded.figures import clocks, times
 from rag_harness.words.contradictions.vocabulary import UNITS, tokens
 from rag_harness.words.number_words import in_digits
-from rag_harness.words.stated_values import stated_values
+from rag_harness.words.stated_values import StatedValue, stated_values
 
 _RATE = re.compile(
     r"\b(?:per|every|each|an?|the|once an?|within an?) (year|quarter|month|week|day|hour|minute)\b", re.I
@@ -84,7 +84,7 @@ def _readings(one: Quantity) -> frozenset[Reading]:
 
 
 @lru_cache(maxsize=64)
-def _known(text: str) -> tuple[frozenset[Reading], tuple[object, ...], frozenset[int]]:
+def _known(text: str) -> tuple[frozenset[Reading], tuple[StatedValue, ...], frozenset[int]]:
     """Return the readings of a passage, its values, and the minutes of its times of day."""
     digits = in_digits(text)
     minutes = frozenset(minute for found in times(text) for minute in found)
