@@ -27,6 +27,8 @@ _NO_NAME = ("ly", "s", "ing", "ed")
 _OTHER = 0.3
 """Least similarity of a sentence whose name counts as replaced by another."""
 _UNITS = frozenset(("fahrenheit", "celsius", "usd", "eur", "gbp", "chf"))
+_FORMS = frozenset(("json", "xml", "csv", "html", "pdf", "yaml", "markdown", "faq", "url"))
+"""Names of forms of texts: an answer may say what its source is."""
 _DOTTED = re.compile(r"(?:[A-Z]\.){2,}")
 _PREFIX, _SHORT = 4, 5
 
@@ -87,7 +89,7 @@ def _is_known(place: int, claim: Sentence, source: Words) -> bool:
     word = found.words[place].removesuffix("'s")
     if len(word) < 3 or word in source.words or found.stems[place] in source.stems or word in source.joined:
         return True
-    if word in _UNITS or quantities(word.capitalize()):
+    if word in _UNITS or word in _FORMS or quantities(word.capitalize()):
         return True
     return _is_form(word, source) or _is_abbreviated(place, claim, source)
 
@@ -107,13 +109,20 @@ def _is_abbreviated(place: int, claim: Sentence, source: Words) -> bool:
         return True
     if any(_is_short_for(short, word) for short in source.abbreviations):
         return True
-    return found.written[place].rstrip("s").isupper() and word.rstrip("s") in source.initials
+    short = word.rstrip("s")
+    return _is_capital(found.written[place]) and (short in source.initials or short in source.joined)
+
+
+def _is_capital(written: str) -> bool:
+    """Return whether a word is an abbreviation in capitals, also in the plural: TVs."""
+    return len(written) > 1 and written.rstrip("s").isupper()
 
 
 def _initials(place: int, claim: Sentence) -> str:
     """Return the initials of the capitalised words around a word."""
     found = claim.read
-    named = [word[:1].isupper() and content for word, content in zip(found.written, found.content, strict=True)]
+    rows = zip(found.written, found.content, strict=True)
+    named = [word[:1].isupper() and content and not _is_capital(word) for word, content in rows]
     first = last = place
     while first and named[first - 1]:
         first -= 1
@@ -139,7 +148,7 @@ def _is_beginning(place: int, claim: Sentence, known: KnownSentences) -> bool:
     if not _BEGINS.search(found.text[:start]):
         return False
     following = found.written[place + 1] if place + 1 < len(found.written) else ""
-    acts = bool(_VERB.fullmatch(following)) or following[:1].isupper()
+    acts = (bool(_VERB.fullmatch(following)) and following.islower()) or following[:1].isupper()
     if (
         not acts
         or found.text[end] not in " '’"

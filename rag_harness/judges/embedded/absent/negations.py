@@ -10,8 +10,8 @@ _FEWEST = 3
 """Least content words of a claim; shorter claims are not checked."""
 _PUT_IN = 0.6
 """Least share of the claim's words in the sentence whose statement is said to be negated."""
-_LEFT_OUT, _LEFT_OUT_MORE = 0.5, 0.25
-"""The same for a missing negation. The second value is enough where all of two or three negated words are there."""
+_LEFT_OUT = 0.5
+"""The same for a missing negation."""
 _WHOLE, _ABOUT = 0.75, 0.7
 """Least share of the source's sentence in the claim, and of the claim in it, where the claim names what is denied."""
 _STEM, _FORM = 4, 6
@@ -55,9 +55,8 @@ def _is_left_out(one: Negation, sentence: Sentence, claim: Sentence) -> bool:
         return True
     if not _all_in(one.scope, claim.stems):
         return False
-    enough = _LEFT_OUT_MORE if len(one.scope) > 1 else _LEFT_OUT
     is_whole = len(sentence.stems) >= _FEWEST and share_among(sentence.stems, claim.stems) >= _WHOLE
-    return forth >= enough or is_whole
+    return forth >= _LEFT_OUT or is_whole
 
 
 def _all_in(stems: Iterable[str], others: frozenset[str]) -> bool:

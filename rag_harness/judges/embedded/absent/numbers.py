@@ -17,6 +17,7 @@ _ALIKE = 0.3
 _MARGIN = 0.25
 _COPIED, _LESS = 0.95, 0.1
 """Similarity of a sentence that was copied except for the figure; then the second, smaller margin is enough."""
+_BEFORE_BRACKET = re.compile(r"\d[^()\n]{0,20}\(\s?$")
 _JSON_TIME = re.compile(r"\d:\d\b(?!\d)")
 """Times without a second digit, as data has them; they are compared by day."""
 _OWN = 12
@@ -26,8 +27,14 @@ _OWN = 12
 def unsaid_number(claim: Sentence, known: KnownSentences) -> str:
     """Return the first figure of a claim that the source lacks for the same thing; empty where there is none."""
     asked = known.question.quantities
-    found = (_unsaid(said, claim, known) for said in claim.quantities if not any(map(said.same, asked)))
+    new = [said for said in claim.quantities if not any(map(said.same, asked)) and not _is_converted(said, claim)]
+    found = (_unsaid(said, claim, known) for said in new)
     return next(filter(None, found), "") or _unsaid_time(claim, known)
+
+
+def _is_converted(said: Quantity, claim: Sentence) -> bool:
+    """Return whether a figure stands in brackets behind another one: "350 °F (175 °C)"."""
+    return bool(said.unit) and _BEFORE_BRACKET.search(claim.text[max(0, said.start - 30) : said.start]) is not None
 
 
 def _unsaid_time(claim: Sentence, known: KnownSentences) -> str:

@@ -122,7 +122,7 @@ def _negations(sentence: Sentence) -> Iterator[Negation]:
     words = sentence.read.words
     for place, word in enumerate(words):
         following = words[place + 1] if place + 1 < len(words) else ""
-        if not _NEGATIONS.fullmatch(word) or following in _SOFTENS:
+        if not _NEGATIONS.fullmatch(word) or following in _SOFTENS or (place and words[place - 1] == "or"):
             continue
         first, end = _clause(sentence, place)
         scope = tuple(sentence.stems_in(place + 1, end))[:3]
