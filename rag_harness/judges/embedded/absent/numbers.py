@@ -11,10 +11,11 @@ from rag_harness.judges.embedded.absent.stated import is_computed, is_stated
 from rag_harness.judges.embedded.figures import clocks
 
 _SAME = 0.6
-"""Least similarity of a sentence with another figure about the same thing, where no passage has the claim's figure."""
-_ALIKE = 0.3
-"""The same where a passage has the claim's figure, but is less similar by _MARGIN."""
+"""Least similarity of a sentence with another figure about the same thing."""
 _MARGIN = 0.25
+"""Least margin to a sentence that has the claim's figure."""
+_NEAR = 0.3
+"""Least similarity of a sentence with another time of day."""
 _COPIED, _LESS = 0.95, 0.1
 """Similarity of a sentence that was copied except for the figure; then the second, smaller margin is enough."""
 _BEFORE_BRACKET = re.compile(r"\d[^()\n]{0,20}\(\s?$")
@@ -43,7 +44,7 @@ def _unsaid_time(claim: Sentence, known: KnownSentences) -> str:
         if is_stated(written, [*known.texts, known.question.text]) or _JSON_TIME.search("\n".join(known.texts)):
             continue
         near = [(share_among(claim.stems, one.stems), one) for one in known.sentences]
-        others = [(alike, time) for alike, one in near if alike >= _ALIKE for time, _ in clocks(one.text)]
+        others = [(alike, time) for alike, one in near if alike >= _NEAR for time, _ in clocks(one.text)]
         if others:
             return f"{written}: the passage says {max(others, key=lambda other: other[0])[1]}"
     return ""
@@ -63,7 +64,7 @@ def _unsaid(said: Quantity, claim: Sentence, known: KnownSentences) -> str:
     is_nearer = best >= there + _MARGIN or best >= _COPIED > there + _LESS
     if not having and (is_stated(said.written, known.texts) or is_computed(said, claim, known.sentences)):
         return ""
-    if rival and is_nearer and best >= (_ALIKE if having else _SAME):
+    if rival and is_nearer and best >= _SAME:
         return f"{said.written}: the passage says {rival.written}"
     return "" if having or _is_own(said, bool(rival)) else f"{said.written}: no passage says it"
 
