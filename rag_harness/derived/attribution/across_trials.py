@@ -6,8 +6,9 @@ A single trial does not show it. The first rows of a run are enough, and nothing
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 from rag_harness.derived.attribution.sent_passages import are_shortened
 from rag_harness.derived.attribution.shelf import Shelf, bare
@@ -21,8 +22,12 @@ from rag_harness.words.terms import terms
 
 _FEWEST, _MOST_OF_ALL = 3, 0.5
 """Least number of different questions with one answer, and their least share of all questions."""
-_STRANGE, _SOME, _SOME_OF_ALL = 0.34, 0.5, 0.2
-_STRANGE_ALONE = 0.12
+_SOME_OF_ALL = 0.2
+"""Least share of questions whose context belongs to another, where contexts are mixed up."""
+_STRANGE, _BETTER = 0.5, 0.25
+"""How well a context fits its question at most, and how much better another at least, where it belongs to that."""
+_MOST_OTHERS = 200
+"""Questions that are tried for one context."""
 _FEWEST_TERMS = 2
 _FEWEST_WORDS, _DRAWN = 4, 0.7
 """Least number of an answer's content words, and least share of them in a chunk that it is drawn from."""
@@ -121,10 +126,6 @@ class AcrossTrials:
     def _contexts(self) -> Counter[tuple[str, ...]]:
         return Counter(_texts(row) for row in self._rows)
 
-    @cached_property
-    def _fits(self) -> list[float]:
-        return [fit for row in self._rows if (fit := self._fit(row)) is not None]
-
     def _fit(self, row: ExperimentResult) -> float | None:
         """Return how a context fits its question; None where chunks are shortened, which lose words by that."""
         if self._search is None or self._are_shortened:
@@ -154,21 +155,48 @@ class AcrossTrials:
         return f"{number} of {len(self._rows)} different questions have this context"
 
     def strange_context(self, row: ExperimentResult) -> str:
-        """Return why a context is not one of this question; empty where nothing says so.
+        """Return that a context belongs to another question of the run; empty where nothing says so.
 
-        One context without the question's words may be a search by meaning that failed. Where several of a run are so,
-        contexts and questions were mixed up.
+        A context that fits its own question badly alone is a search that failed. Only where several of a run belong to
+        other questions, contexts and questions were mixed up.
         """
-        fit = self._fit(row)
-        if fit is None:
-            return ""
-        strange = sum(each < _STRANGE for each in self._fits)
-        together = strange >= _FEWEST and strange >= _SOME_OF_ALL * len(self._fits)
-        if fit >= (_SOME if together else _STRANGE_ALONE):
+        found, number = self._strangers.get(bare(row.query)), len(self._strangers)
+        if not found or number < _FEWEST or number < _SOME_OF_ALL * len(self._rows):
             return ""
         named = ", ".join(dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks if chunk.text))
-        others = f"; so it is for {strange} of {len(self._fits)} questions" if together else ""
-        return f"it has {fit:.0%} of the question's words that the documents offer: {named or 'no page named'}{others}"
+        return f"{named or 'it'} {found}; contexts of {number} of {len(self._rows)} questions belong to another"
+
+    @cached_property
+    def _strangers(self) -> dict[str, str]:
+        """By question, why its context belongs to another question of the run."""
+        return {bare(row.query): why for row in self._rows if (why := self._stranger(row))}
+
+    def _stranger(self, row: ExperimentResult) -> str:
+        own = self._fit(row)
+        if self._search is None or own is None or own >= _STRANGE:
+            return ""
+        for other in islice(self._others(row), _MOST_OTHERS):
+            fit = self._search.fit(other.query, _texts(row))
+            is_better = fit is None or fit >= own + _BETTER
+            if is_better and _goes_with(row, other) and any(carries(text, other.ground_truth) for text in _texts(row)):
+                return f"has the ground truth of {other.query_id}, and {own:.0%} of what this question's words can find"
+        return ""
+
+    def _others(self, row: ExperimentResult) -> Iterator[ExperimentResult]:
+        """Yield the other questions whose gold is on a page of a context; all where no name tells it."""
+        pages = dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)
+        known = [other for page in pages for other in self._by_page.get(page, ())]
+        is_named = any(page in self._by_page for page in pages)
+        own = bare(row.ground_truth)
+        return (other for other in (known if is_named else self._rows) if bare(other.ground_truth) != own)
+
+    @cached_property
+    def _by_page(self) -> Mapping[str, list[ExperimentResult]]:
+        found: dict[str, list[ExperimentResult]] = defaultdict(list)
+        for row in self._rows:
+            for page in row.context_reference:
+                found[page].append(row)
+        return found
 
     @cached_property
     def _places(self) -> list[tuple[int, int]]:
@@ -192,6 +220,13 @@ class AcrossTrials:
 
     def _are_most(self, number: int) -> bool:
         return number >= _FEWEST and number > _MOST_OF_ALL * len(self._rows)
+
+
+def _goes_with(row: ExperimentResult, other: ExperimentResult) -> bool:
+    """Return whether an answer is no farther from another question and its truth than from its own, or declines."""
+    said = plain_terms(row.llm_answer)
+    shares = [share_within(plain_terms(f"{each.query} {each.ground_truth}"), said) for each in (row, other)]
+    return declines(row.llm_answer) or shares[1] >= shares[0]
 
 
 def drawn_from(answer: str, texts: Sequence[str]) -> int:

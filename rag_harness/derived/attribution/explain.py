@@ -29,7 +29,7 @@ from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.interventions import TWICE, altered
 from rag_harness.derived.attribution.remedies import remedy_of
 from rag_harness.derived.attribution.swapped import Golds
-from rag_harness.derived.attribution.trial_signs import trial_signs
+from rag_harness.derived.attribution.trial_signs import other_language, trial_signs
 from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.derived.cause_work import CauseProgress
@@ -235,7 +235,7 @@ class Explainer:
         for ask, came_to in runs.run(list(asked)).items():
             if isinstance(came_to, str):
                 self.unsure.add(ask.experiment.id)
-            asked[ask].tried[ask.name] = _trialled(ask, came_to, asked[ask].facts.only_expected)
+            asked[ask].tried[ask.name] = _trialled(ask, came_to, asked[ask].facts)
 
 
 def _failed(suspect: Suspect, case: Case, row: ExperimentResult, known: _KnownRun) -> _Failed:
@@ -318,18 +318,24 @@ def _may_be_noise(failed: _Failed) -> bool:
     return bool(same) and all(came_to.right is not None and not came_to.repaired for came_to in same)
 
 
-def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str, only_expected: bool) -> Trialled:
+def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str, facts: FailureFacts) -> Trialled:
     if isinstance(came_to, str):
         return Trialled(why=came_to)
     if ask.searches is not None and not was_given(came_to):
         return Trialled(came_to.llm_answer, why=NOT_GIVEN)
     if ask.hits is None and ask.searches is None and came_to.repeats_itself:
         return Trialled(came_to.llm_answer, why=REPLAYED)
-    right = rightness(ask.case, came_to.llm_answer, came_to.abstained)
-    if only_expected:
-        keeps = not broken_in(ask.case, came_to) and (right.value is None or right.right)
+    return Trialled(came_to.llm_answer, _judged(ask.case, came_to, facts))
+
+
+def _judged(case: Case, came_to: ExperimentResult, facts: FailureFacts) -> Rightness:
+    """Judge a new answer by all that the first failed by: gold, language, expectations."""
+    right = rightness(case, came_to.llm_answer, came_to.abstained)
+    if facts.only_expected or facts.right.right:
+        keeps = not broken_in(case, came_to) and (right.value is None or right.right)
         right = Rightness(right.value, keeps)
-    return Trialled(came_to.llm_answer, right)
+    is_foreign = bool(facts.signs.language and other_language(case, came_to))
+    return Rightness(right.value, right.right and not is_foreign)
 
 
 def _line(failed: _Failed, found: Diagnosis, why_not: str) -> CauseLine:

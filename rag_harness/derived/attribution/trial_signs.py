@@ -15,6 +15,7 @@ from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.measures.ground_truth import Rightness, plain_terms, share_within
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
+from rag_harness.words.abstention import declines
 from rag_harness.words.comparison import compared_words
 from rag_harness.words.language import told
 from rag_harness.words.languages import ENGLISH
@@ -81,7 +82,7 @@ def trial_signs(
     ``verdict`` says whether it is right, and whether it declines.
     """
     right, abstained = verdict
-    language = _language(case, row, abstained)
+    language = other_language(case, row)
     if right.right:
         return TrialSigns(language=language)
     lost = gold.lost
@@ -108,9 +109,10 @@ def reranks(row: ExperimentResult) -> bool:
     return any(score is not None for score in scores) or any("rerank" in stage.name for stage in row.stages)
 
 
-def _language(case: Case, row: ExperimentResult, abstained: bool) -> str:
+def other_language(case: Case, row: ExperimentResult) -> str:
     """Say that an answer is not in the language of its question; a refusal counts too."""
     answer = row.llm_answer
+    abstained = row.abstained or declines(answer)
     if not case.answerable or (len(_WORD.findall(answer)) < _FEWEST_WORDS and not abstained):
         return ""
     asked = told(case.query.text) or told(f"{case.query.text} {case.ground_truth}") or ENGLISH
