@@ -173,14 +173,18 @@ class AcrossTrials:
 
     def _stranger(self, row: ExperimentResult) -> str:
         own = self._fit(row)
-        if self._search is None or own is None or own >= _STRANGE:
+        if own is None or own >= _STRANGE:
             return ""
         for other in islice(self._others(row), _MOST_OTHERS):
-            fit = self._search.fit(other.query, _texts(row))
-            is_better = fit is None or fit >= own + _BETTER
-            if is_better and _goes_with(row, other) and any(carries(text, other.ground_truth) for text in _texts(row)):
+            is_there = any(carries(text, other.ground_truth) for text in _texts(row))
+            if is_there and _goes_with(row, other) and self._fits_better(row, other, own):
                 return f"has the ground truth of {other.query_id}, and {own:.0%} of what this question's words can find"
         return ""
+
+    def _fits_better(self, row: ExperimentResult, other: ExperimentResult, own: float) -> bool:
+        """Return whether a context fits another question clearly better than its own, or the answer is that one's."""
+        fit = self._search.fit(other.query, _texts(row)) if self._search is not None else None
+        return fit is None or fit >= own + _BETTER or carries(row.llm_answer, other.ground_truth)
 
     def _others(self, row: ExperimentResult) -> Iterator[ExperimentResult]:
         """Yield the other questions whose gold is on a page of a context; all where no name tells it."""

@@ -54,13 +54,33 @@ def test_one_context_for_most_questions() -> None:
     assert across([asked(n) for n in range(5)]).same_context(asked(1)) == ""
 
 
+def asked_of(n: int, about: int, answer: str) -> ExperimentResult:
+    """Ask for one thing; the context is that of another."""
+    reference = (PAGES[n].doc_id,)
+    return asked(n, answer, about, query=f"Return my {THINGS[n]}?", context_reference=reference)
+
+
 def test_contexts_of_other_questions_are_seen_together() -> None:
-    shifted = [
-        asked(n, about=(n + 3) % 8, retrieved_chunks=[make_chunk("x#1", text="Parcels leave at noon.")])
-        for n in range(6)
-    ]
-    assert "for 6 of 6 questions" in across(shifted).strange_context(shifted[0])
+    shifted = [asked_of(n, (n + 1) % 6, asked((n + 1) % 6).llm_answer) for n in range(6)]
+    said = across(shifted).strange_context(shifted[0])
+    assert said.startswith("kettle.md has the ground truth of q1")
+    assert said.endswith("contexts of 6 of 6 questions belong to another")
     assert across([asked(n) for n in range(6)]).strange_context(asked(0)) == ""
+    declined = [asked_of(n, (n + 1) % 6, "I don't know.") for n in range(6)]
+    assert across(declined).strange_context(declined[0])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [asked_of(n, n + 1 if n < 2 else n, asked(n + 1).llm_answer) for n in range(6)],
+        [asked_of(n, 7, asked(7).llm_answer) for n in range(6)],
+        [asked_of(n, (n + 1) % 6, f"A {THINGS[n]} goes back within a fortnight, says the shop.") for n in range(6)],
+    ],
+    ids=["too few", "a page of no question", "the answer is of its own question"],
+)
+def test_a_context_that_fits_badly_is_a_plain_miss(rows: list[ExperimentResult]) -> None:
+    assert across(rows).strange_context(rows[0]) == ""
 
 
 def test_without_pages_nothing_is_said_of_contexts() -> None:
