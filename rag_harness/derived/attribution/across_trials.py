@@ -6,11 +6,16 @@ A single trial does not show it. The first rows of a run are enough, and nothing
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
-from rag_harness.derived.attribution.sent_passages import are_shortened
+from rag_harness.derived.attribution.sent_passages import (
+    are_of_one_length,
+    are_shortened,
+    border_beside,
+    stops_inside,
+)
 from rag_harness.derived.attribution.shelf import Shelf, bare
 from rag_harness.measures.ground_truth import carries, plain_terms, share_within
 from rag_harness.results.row import ExperimentResult
@@ -18,7 +23,7 @@ from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.types import Chunk
 from rag_harness.words.abstention import declines
-from rag_harness.words.terms import terms
+from rag_harness.words.terms import terms, written_numbers
 
 _FEWEST, _MOST_OF_ALL = 3, 0.5
 """Least number of different questions with one answer, and their least share of all questions."""
@@ -31,6 +36,8 @@ _MOST_OTHERS = 200
 _FEWEST_TERMS = 2
 _FEWEST_WORDS, _DRAWN = 4, 0.7
 """Least number of an answer's content words, and least share of them in a chunk that it is drawn from."""
+_CLOSER = 0.1
+"""How many more of an answer's words one text has at least, as a share, where the answer goes with it."""
 _LARGEST = 20_000_000
 """Characters of pages that are searched by words; of more, nothing is said by such a search."""
 _SHOWN = 60
@@ -83,11 +90,34 @@ class WordSearch:
         weight = sum(map(self._rarity.of, possible))
         return sum(map(self._rarity.of, found)) / weight if weight else None
 
+    @property
+    def knows_index(self) -> bool:
+        """Whether the chunks of the index are known."""
+        return self._shelf.knows_index
+
+    def has(self, doc_id: str) -> bool:
+        """Return whether a page is one of the documents."""
+        return doc_id in self._shelf.documents
+
     def are_shortened(self, row: ExperimentResult) -> bool:
         """Return whether the chunks of a row were shortened on their way."""
-        pages = self._shelf.documents
-        found = ((chunk.text, pages.get(chunk.metadata.filename)) for chunk in row.retrieved_chunks)
-        return are_shortened([(text, page.text if page is not None else "") for text, page in found])
+        return are_shortened(list(self._with_pages(row)))
+
+    def stopped(self, row: ExperimentResult) -> list[str]:
+        """Return the chunks of a row that stop inside a line of their page."""
+        return [text for text, page in self._with_pages(row) if page and stops_inside(text, page)]
+
+    def border_beside(self, row: ExperimentResult, doc_id: str, quote: str) -> str:
+        """Say that a chunk of a page ends right before a passage of it, or begins after it; else empty."""
+        sent = [(text, page) for text, page in self._with_pages(row, doc_id) if quote and page]
+        return next(filter(None, (border_beside(quote, text, page) for text, page in sent)), "")
+
+    def _with_pages(self, row: ExperimentResult, only: str = "") -> Iterator[tuple[str, str]]:
+        """Yield the chunks of a row, or only those of one page, each with the text of its page; empty if not known."""
+        for chunk in row.retrieved_chunks:
+            page = self._shelf.documents.get(chunk.metadata.filename)
+            if not only or chunk.metadata.filename == only:
+                yield chunk.text, page.text if page is not None else ""
 
 
 class AcrossTrials:
@@ -202,6 +232,43 @@ class AcrossTrials:
                 found[page].append(row)
         return found
 
+    def border(self, row: ExperimentResult, doc_id: str, quote: str) -> str:
+        """Say that a chunk border stands right beside a passage, where no index tells it; else empty.
+
+        Chunks that something shortens stop inside a line, too: most are of one length.
+        """
+        if self._search is None or self._search.knows_index:
+            return ""
+        may_be_short = self._search.are_shortened(row) and (len(self._stopped) < _FEWEST or self._are_of_one_length)
+        said = "" if may_be_short else self._search.border_beside(row, doc_id, quote)
+        return f"of {doc_id} {said}: “{quote}”" if said else ""
+
+    @cached_property
+    def _stopped(self) -> list[str]:
+        return [text for row in self._rows for text in (self._search.stopped(row) if self._search is not None else ())]
+
+    @cached_property
+    def _are_of_one_length(self) -> bool:
+        return are_of_one_length(self._stopped)
+
+    def wrong_above(self, row: ExperimentResult, gold: Collection[str], place: int) -> str:
+        """Say that an answer goes with a chunk of another page above the right one, and not with that; else empty.
+
+        Args:
+            row: a failed trial.
+            gold: names of the pages with the evidence.
+            place: place in the context of the last evidence, from 1.
+        """
+        sent = row.retrieved_chunks[:place]
+        if self._search is None or place < 2:
+            return ""
+        right = sent[-1]
+        for n, chunk in enumerate(sent[:-1], 1):
+            name = chunk.metadata.filename
+            if name not in gold and self._search.has(name) and _is_closer(row, chunk.text, right.text):
+                return f"the answer goes with {name} at place {n}, above {right.metadata.filename} at place {place}"
+        return ""
+
     @cached_property
     def _places(self) -> list[tuple[int, int]]:
         """The places in their contexts of the chunk that an answer is drawn from, and of the truth; 0 without one."""
@@ -231,6 +298,17 @@ def _goes_with(row: ExperimentResult, other: ExperimentResult) -> bool:
     said = plain_terms(row.llm_answer)
     shares = [share_within(plain_terms(f"{each.query} {each.ground_truth}"), said) for each in (row, other)]
     return declines(row.llm_answer) or shares[1] >= shares[0]
+
+
+def _is_closer(row: ExperimentResult, one: str, other: str) -> bool:
+    """Return whether an answer has figures of one text that another lacks, or else more of its words there."""
+    figures = written_numbers(row.llm_answer) - written_numbers(row.query)
+    of_one, of_other = figures & written_numbers(one), figures & written_numbers(other)
+    if of_one != of_other:
+        return of_one > of_other
+    said = plain_terms(row.llm_answer)
+    shares = [share_within(plain_terms(text), said) for text in (one, other)]
+    return shares[0] >= shares[1] + _CLOSER
 
 
 def drawn_from(answer: str, texts: Sequence[str]) -> int:

@@ -55,6 +55,8 @@ _DETAIL = {
 }
 _MAY_BE_MIXED_UP = frozenset(("not found", "another part", "missing"))
 """Places that do not tell by themselves why evidence is missing; without a reranker ``lost in reranking``, too."""
+_MAY_BE_CUT = frozenset(("cut", "without", "another part"))
+"""Places of evidence that a chunk border beside it explains, where the index is not known."""
 _FEW = 3
 """So many chunks are few."""
 _AGREES, _QUOTE_CARRIED = 0.8, 0.5
@@ -250,7 +252,8 @@ def _outdated(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     in_vain = came.failed(CURRENT_VERSIONS) and not facts.gold.lost
     if facts.gold.stale and not in_vain:
         said = ", ".join(f"{figure} ({page})" for figure, page in facts.gold.stale[:3])
-        return Diagnosis(OUTDATED_INFO, "says what only an outdated page says", f"only there: {said}", by)
+        above = f"; {facts.signs.wrong_above}" if facts.signs.wrong_above else ""
+        return Diagnosis(OUTDATED_INFO, "says what only an outdated page says", f"only there: {said}{above}", by)
     if by:
         pages = ", ".join(facts.gold.superseded)
         return Diagnosis(OUTDATED_INFO, "right without outdated pages", f"it was given {pages}", by)
@@ -313,6 +316,8 @@ def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
         by = came.first(GOLD_CONTEXT)
         return Diagnosis(RETRIEVAL_MISS, "the context of another question", facts.signs.strange_context, by)
     parts = f"{len(lost)} of {len(needed)} quotes; " if len(needed) > 1 else ""
+    if facts.signs.border and worst.place in _MAY_BE_CUT:
+        return Diagnosis(RETRIEVAL_MISS, _DETAIL["cut"], f"{parts}{facts.signs.border}", came.first(GOLD_CONTEXT))
     detail, also = _placed(facts, worst)
     return Diagnosis(RETRIEVAL_MISS, detail, f"{parts}{_where(worst)}{also}", came.first(GOLD_CONTEXT))
 
@@ -389,6 +394,8 @@ def _unrepaired(facts: FailureFacts, by: str, there: str) -> Diagnosis:
 
 def _unused(facts: FailureFacts, there: str) -> Iterator[tuple[str, str]]:
     signs = facts.signs
+    if signs.wrong_above:
+        yield "a wrong page ranked above", "; ".join(filter(None, (there, signs.wrong_above, signs.unread)))
     if signs.unread:
         yield "not read where it stood", f"{there}; {signs.unread}"
     if facts.abstained:

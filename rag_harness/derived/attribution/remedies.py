@@ -133,6 +133,10 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     ): "read the prompt as sent: has it this passage? if so, fewer others, or the best first",
     (
         "Logic Failure",
+        "a wrong page ranked above",
+    ): "rank the right page first, or filter the other out; has the prompt as sent all chunks?",
+    (
+        "Logic Failure",
         "misread",
     ): "see that the prompt as sent has the passage; if so, ask to keep to it, or a stronger model",
     (

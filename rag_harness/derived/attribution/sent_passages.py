@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from statistics import median_high
 
 from rag_harness.derived.attribution.shelf import bare
 from rag_harness.measures.ground_truth import plain_terms, share_within
@@ -24,9 +25,13 @@ _LEAST_CUT, _LEAST_SHARE = 8, 0.15
 """Least number of characters, without blanks, of a part of a quote at the end of a chunk; and their share of it."""
 _MOSTLY, _LAST_WORDS, _TITLE = 0.6, 6, 5
 """Share of chunks that is most of them; words of an end that are looked for in a page; most words of a mere title."""
+_BORDER_SHOWN, _NEAR = 5, 0.1
+"""Words shown on each side of a border; how far lengths that are the same may lie from their median, as a share of it."""
 _FIGURE = re.compile(r"\d+")
 _ENDS = re.compile(r"[.!?:|。！？][\"'”’»)\]}*_`]*$")
 _SHORTENED = re.compile(r"(?:…|\.\.\.)\s*$|^\s*(?:…|\.\.\.)")
+_ITEM = re.compile(r"\s*(?:\||[-*+] |\d+[.)] )")
+"""How a row of a table or an item of a list begins."""
 _BEGINS_INSIDE = re.compile(r"^\s*[a-zà-ÿ,;.)%]")
 
 
@@ -108,7 +113,7 @@ def are_shortened(chunks: Sequence[tuple[str, str]]) -> bool:
     if any(_SHORTENED.search(text) for text, _ in chunks):
         return True
     titles = sum(_is_title(text) for text, _ in chunks)
-    stopped = sum(_stops_inside(text, page) for text, page in chunks)
+    stopped = sum(stops_inside(text, page) for text, page in chunks)
     begun = sum(not _BEGINS_INSIDE.match(text) for text, _ in chunks)
     return bool(chunks) and max(titles, min(stopped, begun)) >= _MOSTLY * len(chunks)
 
@@ -117,7 +122,56 @@ def _is_title(text: str) -> bool:
     return len(text.split()) <= _TITLE and not _ENDS.search(text.rstrip()) and not _BEGINS_INSIDE.match(text)
 
 
-def _stops_inside(chunk: str, page: str) -> bool:
+def border_beside(quote: str, chunk: str, page: str) -> str:
+    """Say that a chunk ends inside a sentence, list or table right before a passage, or begins so after it; else empty.
+
+    Right before means in the same block, or inside the passage. A chunk that ends with a whole sentence has no such
+    border.
+
+    Args:
+        quote: a passage of the page that the chunk does not have whole.
+        chunk: a text that was sent as of the page.
+        page: the text of the page.
+    """
+    passage, sent = _span(quote, page), _span(chunk, page)
+    if passage is None or sent is None:
+        return ""
+    text = page[sent[0] : sent[1]]
+    if sent[1] < passage[1] and sent[0] < passage[0] and _is_border(text, page[sent[1] :], page[sent[1] : passage[0]]):
+        ends, goes_on = text.split()[-_BORDER_SHOWN:], page[sent[1] :].split()[:_BORDER_SHOWN]
+        return f"a chunk ends “…{' '.join(ends)}”, and the page goes on “{' '.join(goes_on)}…”"
+    before = page[: sent[0]]
+    if passage[0] < sent[0] and passage[1] < sent[1] and _is_border(before, text, page[passage[1] : sent[0]]):
+        return f"a chunk begins “{' '.join(text.split()[:_BORDER_SHOWN])}…”, after it in the page"
+    return ""
+
+
+def _span(text: str, page: str) -> tuple[int, int] | None:
+    """Return where a text stands in a page, white space aside."""
+    found = re.search(r"\s+".join(map(re.escape, text.split())), page) if text.strip() else None
+    return found.span() if found else None
+
+
+def _is_border(before: str, after: str, between: str) -> bool:
+    """Return whether a sentence, list or table goes on from one text to the next, and no block ends between them."""
+    if re.search(r"\n\s*\n", between) or re.match(r"[ \t]*\n\s*\n", after) or before.endswith("\n\n"):
+        return False
+    last_line = before.rstrip().rpartition("\n")[2]
+    is_inside = not _ENDS.search(before.rstrip())
+    return is_inside or bool(_ITEM.match(last_line) and _ITEM.match(after.lstrip()))
+
+
+def are_of_one_length(texts: Sequence[str]) -> bool:
+    """Return whether most texts have about the same number of characters, or of words: something shortens them to it."""
+    for lengths in ([len(text) for text in texts], [len(text.split()) for text in texts]):
+        middle = median_high(lengths) if lengths else 0
+        if sum(abs(each - middle) <= _NEAR * middle for each in lengths) > len(lengths) / 2:
+            return True
+    return False
+
+
+def stops_inside(chunk: str, page: str) -> bool:
+    """Return whether a chunk stops inside a line of its page."""
     if _ENDS.search(chunk.rstrip()):
         return False
     words = [re.escape(word) for word in chunk.split()[-_LAST_WORDS:]]

@@ -42,6 +42,7 @@ class TrialSigns:
         same_answer: that most questions have this answer.
         same_context: that most questions have this context.
         strange_context: that the context is not one of this question.
+        border: that a chunk of its page ends right before a passage that the context lacks, or begins after it.
         language: that the answer is in another language than the question.
         unlike: whether the answer has no word of its gold, in a language whose words are not compared otherwise.
         by_words: at which place a plain search by words finds the first needed passage that the context lacks.
@@ -51,12 +52,14 @@ class TrialSigns:
         instead: what stands in place of an answer: the question itself, or an error message.
         distinct: number of different chunks in its context.
         unread: that no answer is drawn from where the evidence stands in the context.
+        wrong_above: that the answer goes with another page, which stands above the evidence.
         drawn_from: place in the context of a chunk without gold that has the words of the answer.
     """
 
     same_answer: str = ""
     same_context: str = ""
     strange_context: str = ""
+    border: str = ""
     language: str = ""
     unlike: bool = False
     by_words: int = 0
@@ -67,6 +70,7 @@ class TrialSigns:
     instead: str = ""
     distinct: int = 0
     unread: str = ""
+    wrong_above: str = ""
 
 
 def trial_signs(
@@ -82,6 +86,7 @@ def trial_signs(
     ``verdict`` says whether it is right, and whether it declines.
     """
     right, abstained = verdict
+    place = max((fact.position or 0 for fact in gold.needed), default=0)
     language = other_language(case, row)
     if right.right:
         return TrialSigns(language=language)
@@ -90,6 +95,7 @@ def trial_signs(
         same_answer=across.same_answer(row),
         same_context=across.same_context(row) if lost else "",
         strange_context=across.strange_context(row) if lost else "",
+        border=next(filter(None, (across.border(row, fact.filename, fact.quote) for fact in lost)), ""),
         language=language,
         unlike=right.value is None and not abstained and _shares_nothing(case, row.llm_answer),
         by_words=_place_by_words(row, gold, across),
@@ -98,7 +104,8 @@ def trial_signs(
         another="" if abstained or lost else golds.get().answered(case, row.llm_answer),
         instead="" if abstained else _instead(row),
         distinct=len({chunk.text for chunk in row.retrieved_chunks}),
-        unread="" if lost else across.unread(max((fact.position or 0 for fact in gold.needed), default=0)),
+        unread="" if lost else across.unread(place),
+        wrong_above="" if abstained or lost else across.wrong_above(row, {fact.filename for fact in gold.needed}, place),
         drawn_from=0 if abstained or lost else _drawn_from(row, gold),
     )
 
