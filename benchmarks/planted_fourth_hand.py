@@ -1,9 +1,10 @@
 """Faults planted by a fourth hand in answers and contexts alone, as a pipeline of anybody's own returns them.
 
-    python benchmarks/planted_fourth_hand.py FILE [--kind NAME] [--brief]
+    python benchmarks/planted_fourth_hand.py [FILE] [--kind NAME] [--brief]
 
-Each line of FILE is a trial over the shop's knowledge base: ``kind``, ``query_id``, ``answer``, ``contexts`` (each with
-``text`` and ``source``), and, for whoever reads the output, ``accepted`` causes in plain words and ``wrong_remedies``.
+Each line of FILE (by default those of ``planted_fourth_hand/``) is a trial over the shop's knowledge base: ``kind``,
+``query_id``, ``answer``, ``contexts`` (each with ``text`` and ``source``), and, for whoever reads the output,
+``accepted`` causes in plain words and ``wrong_remedies``.
 The trials of a kind are one experiment, whose pipeline returns what the lines say: nobody knows its index or its
 search, and no model judges. It is explained as ``rag-harness explain`` does, which sees neither kind nor ``accepted``.
 """
@@ -31,6 +32,7 @@ from rag_harness.types import PipelineOutput, Query
 
 ROOT = Path(__file__).parents[1]
 SHOP = {"mode": "auto", "kb_dir": str(ROOT / "data" / "kb")}
+PLANTED = ROOT / "benchmarks" / "planted_fourth_hand" / "planted.jsonl"
 NONE = "(no cause: the trial does not count as failed)"
 
 
@@ -79,7 +81,7 @@ def print_trial(trial: Mapping[str, Any], line: CauseLine | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, nargs="?", default=PLANTED)
     parser.add_argument("--kind", action="append", help="only these; default: all")
     parser.add_argument("--brief", action="store_true", help="print the table alone")
     chosen = parser.parse_args()

@@ -26,7 +26,7 @@ from rag_harness.words.abstention import declines
 from rag_harness.words.terms import terms, written_numbers
 
 _FEWEST, _MOST_OF_ALL = 3, 0.5
-"""Least number of different questions with one answer, and their least share of all questions."""
+"""Least number of questions, or of words, that tell something; and their least share of all questions."""
 _SOME_OF_ALL = 0.2
 """Least share of questions whose context belongs to another, where contexts are mixed up."""
 _STRANGE, _BETTER = 0.5, 0.25
@@ -36,8 +36,8 @@ _MOST_OTHERS = 200
 _FEWEST_TERMS = 2
 _FEWEST_WORDS, _DRAWN = 4, 0.7
 """Least number of an answer's content words, and least share of them in a chunk that it is drawn from."""
-_CLOSER = 0.1
-"""How many more of an answer's words one text has at least, as a share, where the answer goes with it."""
+_CLOSER, _MOSTLY = 0.1, 0.5
+"""How many more of an answer's words one text has at least, and how many of all, where the answer goes with it."""
 _LARGEST = 20_000_000
 """Characters of pages that are searched by words; of more, nothing is said by such a search."""
 _SHOWN = 60
@@ -308,7 +308,7 @@ def _is_closer(row: ExperimentResult, one: str, other: str) -> bool:
         return of_one > of_other
     said = plain_terms(row.llm_answer)
     shares = [share_within(plain_terms(text), said) for text in (one, other)]
-    return shares[0] >= shares[1] + _CLOSER
+    return len(said) >= _FEWEST and shares[0] >= max(_MOSTLY, shares[1] + _CLOSER)
 
 
 def drawn_from(answer: str, texts: Sequence[str]) -> int:

@@ -383,18 +383,15 @@ def _logic(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     if by := came.first(PASSAGES_ALONE):
         said = f"{there}{_stood(facts.gold)}; with the passages alone, without the rest of their chunks, it is right"
         return Diagnosis(LOGIC_FAILURE, "not read where it stood", said, by)
-    return _unrepaired(facts, came.first(), f"{there}{_stood(facts.gold)}")
+    detail, said = next(_unused(facts, came, f"{there}{_stood(facts.gold)}"))
+    return Diagnosis(LOGIC_FAILURE, detail, said, came.first())
 
 
-def _unrepaired(facts: FailureFacts, by: str, there: str) -> Diagnosis:
-    """Find why evidence that was there was not used, where no other order or choice of it is known to repair it."""
-    detail, said = next(_unused(facts, there))
-    return Diagnosis(LOGIC_FAILURE, detail, said, by)
-
-
-def _unused(facts: FailureFacts, there: str) -> Iterator[tuple[str, str]]:
+def _unused(facts: FailureFacts, came: _Came, there: str) -> Iterator[tuple[str, str]]:
+    """Yield why evidence that was there was not used, where no other order or choice of it is known to repair it."""
     signs = facts.signs
-    if signs.wrong_above:
+    in_vain = came.failed(GOLD_AT_BOTH_ENDS) or came.failed(NO_DISTRACTORS)
+    if signs.wrong_above and not signs.another and not in_vain:
         yield "a wrong page ranked above", "; ".join(filter(None, (there, signs.wrong_above, signs.unread)))
     if signs.unread:
         yield "not read where it stood", f"{there}; {signs.unread}"

@@ -26,7 +26,7 @@ _LEAST_CUT, _LEAST_SHARE = 8, 0.15
 _MOSTLY, _LAST_WORDS, _TITLE = 0.6, 6, 5
 """Share of chunks that is most of them; words of an end that are looked for in a page; most words of a mere title."""
 _BORDER_SHOWN, _NEAR = 5, 0.1
-"""Words shown on each side of a border; how far lengths that are the same may lie from their median, as a share of it."""
+"""Words shown on each side of a border; how far from their median lengths count as the same, as a share of it."""
 _FIGURE = re.compile(r"\d+")
 _ENDS = re.compile(r"[.!?:|。！？][\"'”’»)\]}*_`]*$")
 _SHORTENED = re.compile(r"(?:…|\.\.\.)\s*$|^\s*(?:…|\.\.\.)")
@@ -137,11 +137,12 @@ def border_beside(quote: str, chunk: str, page: str) -> str:
     if passage is None or sent is None:
         return ""
     text = page[sent[0] : sent[1]]
-    if sent[1] < passage[1] and sent[0] < passage[0] and _is_border(text, page[sent[1] :], page[sent[1] : passage[0]]):
-        ends, goes_on = text.split()[-_BORDER_SHOWN:], page[sent[1] :].split()[:_BORDER_SHOWN]
+    rest = page[sent[1] :]
+    if sent[0] <= passage[0] and sent[1] < passage[1] and _is_border(text, rest, page[sent[1] : passage[0]]):
+        ends, goes_on = text.split()[-_BORDER_SHOWN:], rest.split()[:_BORDER_SHOWN]
         return f"a chunk ends “…{' '.join(ends)}”, and the page goes on “{' '.join(goes_on)}…”"
     before = page[: sent[0]]
-    if passage[0] < sent[0] and passage[1] < sent[1] and _is_border(before, text, page[passage[1] : sent[0]]):
+    if passage[0] < sent[0] and passage[1] <= sent[1] and _is_border(before, text, page[passage[1] : sent[0]]):
         return f"a chunk begins “{' '.join(text.split()[:_BORDER_SHOWN])}…”, after it in the page"
     return ""
 

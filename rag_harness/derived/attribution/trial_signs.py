@@ -105,7 +105,9 @@ def trial_signs(
         instead="" if abstained else _instead(row),
         distinct=len({chunk.text for chunk in row.retrieved_chunks}),
         unread="" if lost else across.unread(place),
-        wrong_above="" if abstained or lost else across.wrong_above(row, {fact.filename for fact in gold.needed}, place),
+        wrong_above=""
+        if abstained or lost
+        else across.wrong_above(row, {fact.filename for fact in gold.needed}, place),
         drawn_from=0 if abstained or lost else _drawn_from(row, gold),
     )
 

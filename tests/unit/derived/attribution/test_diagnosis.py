@@ -249,6 +249,11 @@ OLDER = QuoteFact("a.md", "It takes 3 days.", True, "older", version="It takes 5
         (GoldFacts((replace(GONE, place="lost in reranking"),)), TrialSigns(reranks=True), "lost in reranking"),
         (None, TrialSigns(unread="none is drawn from there"), "not read where it stood"),
         (None, TrialSigns(another="q9", unsent="14"), "the answer to another question"),
+        (None, TrialSigns(wrong_above="x", unread="y", drawn_from=1), "a wrong page ranked above"),
+        (None, TrialSigns(wrong_above="x", another="q9"), "the answer to another question"),
+        (GoldFacts((OTHER_PART,), given=1), TrialSigns(border="x", distinct=1), "cut by a chunk border"),
+        (GoldFacts((PART,)), TrialSigns(border="x"), "cut by a chunk border"),
+        (GoldFacts((GONE,)), TrialSigns(border="x"), "not found"),
         (None, TrialSigns(unsent="14", drawn_from=2), "not from its context"),
         (None, TrialSigns(drawn_from=2), "answers from another passage"),
         (None, TrialSigns(same_answer="x"), "the same answer to every question"),
@@ -274,6 +279,11 @@ OLDER = QuoteFact("a.md", "It takes 3 days.", True, "older", version="It takes 5
 def test_signs_without_an_index_name_the_cause(gold: GoldFacts | None, signs: TrialSigns, detail: str) -> None:
     found = diagnose(facts(gold, signs=signs))
     assert (found.detail, (found.cause, detail) in REMEDIES) == (detail, True)
+
+
+def test_no_wrong_page_is_named_where_another_order_does_not_repair_it() -> None:
+    tried = {"+gold_at_both_ends": Trialled("No.", Rightness(0.0, False))}
+    assert diagnose(facts(signs=TrialSigns(wrong_above="x")), tried).detail == "misread"
 
 
 def test_what_was_sent_beside_the_evidence_is_old_where_the_answer_has_its_figure() -> None:

@@ -73,6 +73,18 @@ def split(n: int) -> Said:
     return "I don't know.", [title, made, (allowed[0][:32], allowed[1])]
 
 
+def cut_where_it_happens(n: int) -> Said:
+    """The one chunk of the right page ends inside a sentence, each at another place."""
+    begun, _, allowed = PAGES[n].text.strip().rpartition("\n\n")
+    sent = " ".join(allowed.split()[: 6 - n])
+    return "I don't know.", [(sent if n % 2 else f"{begun}\n\n{sent}", page(n)[0][1])]
+
+
+def another_page_above(n: int) -> Said:
+    other = (n + 1) % 6
+    return f"It is {31 + other} days.", [page(other)[2], page(n)[2]]
+
+
 def drops(n: int) -> Said:
     other = f"A {THINGS[n]} of ash and linen comes with thick woollen covers."
     return f"The {THINGS[n]} comes with thick woollen covers.", [(other, "other.md"), *page(n)]
@@ -96,6 +108,8 @@ FAULTS: list[tuple[Callable[[int], Said], str, str]] = [
     (lambda n: ("I don't know.", page(n)[1:2] * 4), "the same chunk several times", "drop chunks"),
     (lambda n: ("I don't know.", page(n)[:2]), "ranked too low", "orders"),
     (lambda n: (right((n + 1) % 6), page(n)), "the answer to another question", "mixed up"),
+    (cut_where_it_happens, "cut by a chunk border", "overlap"),
+    (another_page_above, "a wrong page ranked above", "rank the right page first"),
     (split, "cut by a chunk border", "overlap"),
     (drops, "not read where it stood", "prompt as sent"),
     (lambda n: (f"Most shops grant {90 + n} working weeks.", page(n)), "not from its context", "alone"),
@@ -118,7 +132,9 @@ def test_a_fault_is_named_without_index_and_judge(
 def test_an_answer_in_another_language_is_no_noise_where_the_rerun_is_in_it_too(tmp_path: Path) -> None:
     """Expectations that fail too have an answer with the right figures run again."""
     cases = [replace(case, expect=(Expectation("contains", "within"),)) for case in CASES]
-    said = "Sie dürfen es wieder zurückgeben (return), und zwar bis zu {} Tage (days) nach der Lieferung (delivery): {}."
+    said = (
+        "Sie dürfen es wieder zurückgeben (return), und zwar bis zu {} Tage (days) nach der Lieferung (delivery): {}."
+    )
     lines = found(tmp_path, lambda n: (said.format(31 + n, THINGS[n]), page(n)), cases)
     assert [line.detail for line in lines] == ["answers in another language"] * len(CASES)
 

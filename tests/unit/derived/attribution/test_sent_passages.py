@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.derived.attribution.sent_passages import are_shortened, is_cut_between, other_version
+from rag_harness.derived.attribution.sent_passages import (
+    are_of_one_length,
+    are_shortened,
+    border_beside,
+    is_cut_between,
+    other_version,
+)
 from rag_harness.derived.attribution.shelf import bare
 
 QUOTE = "A day ticket for the garage costs **14 euros** and is bought at the machine by the lift."
@@ -66,3 +72,45 @@ def test_a_border_inside_a_quote_is_seen_from_either_side(at: int) -> None:
 )
 def test_chunks_are_shortened_where_most_stop_inside_a_line_and_begin_with_one(texts: list[str], wanted: bool) -> None:
     assert are_shortened([(text, PAGE) for text in texts]) == wanted
+
+
+TABLE = (
+    "# Prices\n\n| What | Price |\n|---|---|\n| Day | 14 euros |\n| Week | 60 euros |\n\n"
+    "1. the date,\n2. the place,\n3. the sum.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "chunk", "page", "wanted"),
+    [
+        (QUOTE, QUOTE[:50], PAGE, "a chunk ends"),
+        (QUOTE, QUOTE[50:], PAGE, "a chunk begins"),
+        ("| Week | 60 euros |", "| What | Price |\n|---|---|\n| Day | 14 euros |", TABLE, "a chunk ends"),
+        ("| Day | 14 euros |", "| Week | 60 euros |", TABLE, "a chunk begins"),
+        ("3. the sum.", "1. the date,\n2. the place,", TABLE, "a chunk ends"),
+        (QUOTE, "The garage has 120 places.", PAGE, ""),
+        (QUOTE, "Bicycles are parked free of charge.", PAGE, ""),
+        ("It is green.", "It is red.", "It is red. It is green.", ""),
+        (QUOTE, "Not of this page", PAGE, ""),
+        (QUOTE, "", PAGE, ""),
+    ],
+)
+def test_a_border_beside_a_passage_is_inside_its_sentence_list_or_table(
+    quote: str, chunk: str, page: str, wanted: str
+) -> None:
+    said = border_beside(quote, chunk, page)
+    assert said.startswith(wanted)
+    assert bool(said) == bool(wanted)
+
+
+@given(st.integers(1, len(PAGE)))
+def test_a_chunk_that_has_a_passage_has_no_border_beside_it(more: int) -> None:
+    assert border_beside(QUOTE, PAGE[: PAGE.index(QUOTE) + len(QUOTE) + more], PAGE) == ""
+
+
+@pytest.mark.parametrize(
+    ("lengths", "wanted"),
+    [([200, 198, 200, 80], True), ([111, 338, 169, 196, 121, 64], False), ([25, 24, 26], True), ([], False)],
+)
+def test_texts_of_one_length_are_alike_in_characters_or_words(lengths: list[int], wanted: bool) -> None:
+    assert are_of_one_length([" ".join(["x" * (1 + n)] * each) for n, each in enumerate(lengths)]) == wanted
