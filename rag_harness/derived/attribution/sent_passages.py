@@ -163,7 +163,7 @@ def _is_border(before: str, after: str, between: str) -> bool:
 
 
 def are_of_one_length(texts: Sequence[str]) -> bool:
-    """Return whether most texts have about the same number of characters, or of words: something shortens them to it."""
+    """Return whether most texts have about the same number of characters, or of words, as shortened ones do."""
     for lengths in ([len(text) for text in texts], [len(text.split()) for text in texts]):
         middle = median_high(lengths) if lengths else 0
         if sum(abs(each - middle) <= _NEAR * middle for each in lengths) > len(lengths) / 2:
