@@ -25,7 +25,10 @@ def asked(n: int, answer: str = "", about: int | None = None, **changes: object)
     page = PAGES[n if about is None else about]
     said = answer or f"You may return the {thing} within {31 + n} days."
     chunk = make_chunk(f"{page.doc_id}#1", text=page.text)
-    usual = {"query_id": f"q{n}", "query": f"How many days for the return of my {thing} after delivery?"}
+    usual: dict[str, object] = {
+        "query_id": f"q{n}",
+        "query": f"How many days for the return of my {thing} after delivery?",
+    }
     usual |= {"llm_answer": said, "ground_truth": f"Return the {thing} within {31 + n} days.", "abstained": False}
     return make_row(**(usual | {"retrieved_chunks": [chunk]} | changes))
 
