@@ -50,7 +50,12 @@ def polarity(text: str) -> Polarity | None:
         return None
     if (said := _SAID_FIRST.match(plain)) or (said := _SAID_LATER.search(plain[:400])):
         return Polarity(said["yes"] is not None, stated=True)
-    return Polarity(_NEGATED.search(_SENTENCE.split(plain, maxsplit=1)[0]) is None, stated=False)
+    return Polarity(not negates(_SENTENCE.split(plain, maxsplit=1)[0]), stated=False)
+
+
+def negates(text: str) -> bool:
+    """Return whether a text has a negation."""
+    return _NEGATED.search(folded(text)) is not None
 
 
 def is_bare(text: str) -> bool:

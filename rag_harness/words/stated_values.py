@@ -123,6 +123,10 @@ class StatedValue:
             return False
         return bool(wanted.exact & self.also or wanted.also & self.exact)
 
+    def is_like(self, other: StatedValue) -> bool:
+        """Whether both are of one kind, so that one may stand in place of the other."""
+        return bool(_kinds(self) & _kinds(other))
+
 
 def _is_rounded(wanted: frozenset[Reading], said: frozenset[Reading]) -> bool:
     """Whether a number with decimals is said with fewer of them."""
