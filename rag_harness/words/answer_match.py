@@ -21,7 +21,7 @@ from functools import cached_property
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.comparison import comparable, compared_words, folded
 from rag_harness.words.contradictions import against
-from rag_harness.words.doubt import leaves_open, takes_back
+from rag_harness.words.doubt import leaves_open, takes_back, turns
 from rag_harness.words.language import told
 from rag_harness.words.languages import ENGLISH, has_rules
 from rag_harness.words.polarity import asks_yes_or_no, is_bare, negates, polarity
@@ -55,8 +55,10 @@ _EXPLAINS = re.compile(r"\W*(?:why|how (?!many|much|long|far|old|high|often)|wha
 _ORDERED = re.compile(r"\b(?:order|sequence|steps?|reihenfolge|ordre|orden|ordine)\b|顺序|順", re.I)
 _VERSION = re.compile(r"\b(?:version|release|versión|versie)\b", re.I)
 _NUMBERED = re.compile(r"v?\d+(?:\.\d+)+")
+_DIGIT = re.compile(r"\d")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _UNIT_WORDS = frozenset(["eur", "euro", "usd", "dollar", "gbp", "pound", "cent", "franc", "percent", "prozent"])
+_TITLES = frozenset("mr mrs ms dr prof sir madam ltd inc gmbh ag herr frau mme sr sra".split())
 _NO_TERMS = _UNIT_WORDS | {"none", "never", "nothing", "nobody", "cannot", "without", "neither", "ye"}
 """Words of currencies, and those of yes or no, which ``polarity`` looks at."""
 _MOST = 20_000
@@ -116,7 +118,13 @@ class _Compared:
     def _is_contested(self) -> bool:
         """Whether something in an answer that has all of the truth speaks against it."""
         has_other = self._has_rival_value or bool(self._names and self._rival_names) or self._is_out_of_order
-        return has_other or self._has_more_items or self._negates_other or self._contradicts
+        return has_other or self._has_more_items or self._negates_other or self._turns_later or self._contradicts
+
+    @property
+    def _turns_later(self) -> bool:
+        """Whether a sentence after the first sets something against a word of the truth."""
+        later = [text for text in _ENDS.split(self._answer)[1:] if negates(text) or turns(text)]
+        return any(_has_word(word, self._terms(text)) for text in later for word in self._added)
 
     @property
     def _is_doubtful(self) -> bool:
@@ -172,6 +180,7 @@ class _Compared:
         mine, its = polarity(self._truth), polarity(self._answer)
         is_plain = is_bare(self._truth) or (self._values is None and not self._added)
         is_said = bool(its and its.stated) or self._repeats
+        is_said = is_said and (bool(its and its.stated) or negates(self._answer) is negates(_first_sentence(self._answer)))
         return is_said and (is_plain or (bool(mine and mine.stated) and not _asks_more(self._question)))
 
     @property
@@ -183,8 +192,10 @@ class _Compared:
     @property
     def _negates_other(self) -> bool:
         """Whether the answer denies what the truth affirms, or the other way round, where yes or no is not asked."""
-        if asks_yes_or_no(self._question) or negates(self._question):
+        if asks_yes_or_no(self._question):
             return False
+        if negates(self._question):
+            return self._repeats and not negates(self._answer)
         return negates(self._truth) is not negates(_first_sentence(self._answer))
 
     # Values.
@@ -208,6 +219,8 @@ class _Compared:
     def _has_rival_value(self) -> bool:
         """Whether the answer has another value of the kind of a wanted one, which nobody has asked about."""
         known = [*stated_values(self._question, self._language), *stated_values(self._truth, self._language)]
+        if self._language != ENGLISH and not _DIGIT.search(self._answer) and not _CJK.search(self._answer):
+            return False  # numbers in words are only partly known
         others = [each for each in self._stated if not any(each.has(one) or one.has(each) for one in known)]
         return any(each.is_like(one) for each in others for one in self._wanted)
 
@@ -240,7 +253,7 @@ class _Compared:
         words = [word for word in text.split() if len(word) > 3]
         is_name = len(text.split()) > 1 and all(word[:1].isupper() for word in words)
         found = map(folded, _NAME.findall(("x " if is_name else "") + text))
-        return set(found) - value_words() - unit_words() - _UNIT_WORDS
+        return set(found) - value_words() - unit_words() - _UNIT_WORDS - _TITLES
 
     @cached_property
     def _codes(self) -> float | None:
@@ -315,8 +328,8 @@ class _Compared:
     @cached_property
     def _listed(self) -> list[frozenset[str]]:
         """The words of each item of a truth that is a list."""
-        items = _items(self._truth)
-        if len(items) < 2 or max(len(item.split()) for item in items) > _LONGEST_ITEM:
+        items, said = _items(self._truth), polarity(self._truth)
+        if len(items) < 2 or (said and said.stated) or max(len(item.split()) for item in items) > _LONGEST_ITEM:
             return []
         return [words for item in items if (words := self._terms(item) - self._terms(self._question))]
 
@@ -328,7 +341,7 @@ class _Compared:
     def _has_more_items(self) -> bool:
         """Whether an answer of one sentence is a list with an item that neither truth nor question has."""
         items = _items(self._answer)
-        if not self._listed or len(items) < 2 or _ENDS.search(self._answer.strip(" .")):
+        if not self._listed or len(items) < 2 or _CJK.search(self._answer) or _ENDS.search(self._answer.strip(" .")):
             return False
         known = frozenset().union(*self._listed) | self._terms(self._question)
         short = [words for item in items if len(item.split()) <= 2 and (words := self._terms(item))]

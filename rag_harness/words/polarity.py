@@ -16,7 +16,7 @@ _NO = (
 _SAID_FIRST = re.compile(rf"\W{{0,5}}(?:(?P<yes>(?:{_YES}))|(?P<no>{_NO}))(?![^\W\d_\u3040-\u9fff])")
 _SAID_LATER = re.compile(r"\b(?:so|i'd say|the answer is|answer:)\W{1,3}(?:(?P<yes>yes)|(?P<no>no))\b")
 _NEGATED = re.compile(
-    r"\b(?:not|never|cannot|none|nobody|nothing|neither|nor|without|no)\b|n't\b|\b(?:nicht|keine?[nmrs]?|nie|niemals)\b"
+    r"\b(?:not|never|cannot|none|nobody|nothing|neither|nor|without|(?<!at )no)\b|-free\b|n't\b|\b(?:nicht|keine?[nmrs]?|nie|niemals)\b"
     r"|\b(?:ne |n')[^\W\d_]{1,20} (?:pas|plus|jamais|rien)\b|\b(?:nunca|non|não|niet|geen|nem)\b"
     r"|[不没無无未]|ません|ない"
 )

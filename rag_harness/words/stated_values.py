@@ -25,6 +25,13 @@ _TOKEN = re.compile(
     rf"(?P<date>\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?!\d)|\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}(?!\d))"
     rf"|(?P<number>{_DIGITS})|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)?|[%°€$£])|(?P<dash>[-–—~])"
 )
+_HOURS_AND_MINUTES = re.compile(r"\b(\d{1,2}) ?h ?(\d{2})\b")
+_YEAR_OF_CENTURY = re.compile(r"(?<!\w)['’](\d\d)(?!\d)")
+_LAST_OF_THIS_CENTURY = 40
+_ONES = "one|two|three|four|five|six|seven|eight|nine"
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_BELOW_100 = rf"(?:(?:{_TENS})(?:[- ](?:{_ONES}))?|{_ONES}|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen)"
+_SPELT = re.compile(rf"\b(?:(?:{_ONES}) hundred(?: and {_BELOW_100})?|(?:{_TENS})[- ](?:{_ONES}))\b", re.I)
 _ENUMERATED = re.compile(r"^[ \t]{0,8}\d{1,2}[.)](?=\s)", re.MULTILINE)
 _CHINESE = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
 _CHINESE_NUMBER = re.compile(
@@ -118,6 +125,8 @@ class StatedValue:
         """Whether this says what is wanted, or more. Two amounts of different units are different."""
         if wanted.exact & self.exact or _is_rounded(wanted.exact, self.exact):
             return True
+        if wanted.is_like(self) and wanted.also and _is_rounded(wanted.also, self.also):
+            return True
         is_both = bool(wanted.also) and bool(self.also) and not _kinds(wanted) & _kinds(self) - {_NUMBER}
         if _kinds(wanted) & _kinds(self) - {_NUMBER} or is_both:
             return False
@@ -157,6 +166,8 @@ def readings(number: str) -> list[float]:
 def stated_values(text: str, language: str = ENGLISH) -> tuple[StatedValue, ...]:
     """Return the numbers, dates, times and amounts of a text, without those of citations and of numbered lines."""
     plain = _ENUMERATED.sub(" ", comparable(CITATION.sub(" ", text)))
+    plain = _YEAR_OF_CENTURY.sub(_from_short_year, _HOURS_AND_MINUTES.sub(r"\1:\2", plain))
+    plain = _SPELT.sub(_from_spelt, plain) if language == ENGLISH else plain
     return tuple(_Values(_CHINESE_NUMBER.sub(_from_chinese, plain), language).found())
 
 
@@ -175,6 +186,19 @@ def share_stated(wanted: Iterable[StatedValue], said: Iterable[StatedValue]) -> 
     """Return the share of the wanted values that are said; 1 where none is wanted."""
     asked, there = list(wanted), list(said)
     return sum(any(each.has(one) for each in there) for one in asked) / len(asked) if asked else 1.0
+
+
+def _from_short_year(found: re.Match[str]) -> str:
+    """Return the year of "'87": of the last century, unless it is long before us in it."""
+    return f"{19 if int(found[1]) > _LAST_OF_THIS_CENTURY else 20}{found[1]}"
+
+
+def _from_spelt(found: re.Match[str]) -> str:
+    """Return "two hundred and forty-one" as 241, which is 2 * 100 + 40 + 1."""
+    total = 0.0
+    for word in re.findall(r"[a-z]+", found[0].casefold()):
+        total = total * 100 if word == "hundred" else total + number_words().get(word, 0.0)
+    return f"{total:g}"
 
 
 def _from_chinese(found: re.Match[str]) -> str:
