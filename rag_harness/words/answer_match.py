@@ -21,7 +21,7 @@ from functools import cached_property
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.comparison import comparable, compared_words, folded
 from rag_harness.words.contradictions import against
-from rag_harness.words.doubt import leaves_open, takes_back, turns
+from rag_harness.words.doubt import leaves_open, taken_back, turns
 from rag_harness.words.language import told
 from rag_harness.words.languages import ENGLISH, has_rules
 from rag_harness.words.polarity import asks_yes_or_no, is_bare, negates, polarity
@@ -35,12 +35,13 @@ LEAST_WORDS, LEAST_WORDS_BESIDE = 0.8, 0.25
 _SHORT = 3
 """Most words of a truth that is a fact: an answer that has none of them is another."""
 _NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)(?<![\w.])[^\W\d_a-z][^\W\d_]+(?:-[^\W\d_]+)*")
+_FIRST_NAME = re.compile(r"(?:^|[.!?:]\s)([A-Z][^\W\d_]+) (?=[A-Z][^\W\d_])")
 _CHUNK = re.compile(r"[^\s\"'`(),;]+")
 _CODED = re.compile(r"\d[^\W\d_]|[^\W\d_]-?\d|[_/=\\]|\w\.\w|^--?[^\W\d_]")
 _PER = re.compile(r"[^\W\d_]{1,2}/")
 _ENDS = re.compile(r"[.!?;:]\s")
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
-_ITEMS = re.compile(r"[,;、\n&]|\b(?:and|und|et|y|e|en|as well as)\b")
+_ITEMS = re.compile(r"[,;、\n&]|\b(?:and|und|et|y|e|en|as well as)\b|(?<=[\u3040-\u9fff])(?:和|与|及|と)(?=[\u3040-\u9fff])")
 _LONGEST_ITEM = 4
 _UNITS = "|".join(re.escape(unit) for unit in sorted(unit_words(), key=len, reverse=True))
 _NUMBER_AND_UNIT = re.compile(
@@ -96,7 +97,7 @@ class _Compared:
     def match(self) -> Match:
         facts = [share for share in (self._values, self._names, self._codes) if share is not None]
         share = (sum(facts) + self._words) / (len(facts) + 1)
-        if self._is_turned:
+        if self._is_turned or self._is_denied or self._is_taken_back or not _PIECE.search(self._answer):
             return Match(0.0, False)
         if self._is_doubtful:
             return Match(share, None)
@@ -112,7 +113,7 @@ class _Compared:
         if self._affirms and self._yes_is_all:
             return True
         least = LEAST_WORDS_BESIDE if facts else LEAST_WORDS
-        return all(share == 1 for share in facts) and self._words >= least and not self._lacks_item
+        return all(share == 1 for share in facts) and self._words >= least and not self._missing_items
 
     @property
     def _is_contested(self) -> bool:
@@ -129,7 +130,19 @@ class _Compared:
     @property
     def _is_doubtful(self) -> bool:
         """Whether the answer takes something back, or leaves open what holds."""
-        return takes_back(self._answer) or (leaves_open(self._answer) and not leaves_open(self._truth))
+        return taken_back(self._answer) is not None or (leaves_open(self._answer) and not leaves_open(self._truth))
+
+    @property
+    def _is_taken_back(self) -> bool:
+        """Whether the answer has a part of the truth, and then puts something else in its place."""
+        if (said := taken_back(self._answer)) is None:
+            return False
+        before, after = (_Compared(self._question, self._truth, text) for text in said)
+        return before._has_some and not after._has_some and bool(after._terms(after._answer))  # noqa: SLF001
+
+    @property
+    def _has_some(self) -> bool:
+        return any((self._values, self._names, self._codes)) or (bool(self._added) and self._words > 0)
 
     @property
     def _is_replaced(self) -> bool:
@@ -137,15 +150,15 @@ class _Compared:
         value = self._values is not None and self._values < 1 and self._has_rival_value
         name = self._names is not None and self._names < 1 and bool(self._rival_names)
         code = self._codes is not None and self._codes < 1 and bool(_codes_in(self._answer) or self._is_code)
-        return value or name or code or (self._has_more_items and not self._lacks_item)
+        return value or name or code or (self._has_more_items and 2 * self._missing_items <= len(self._listed))
 
     @property
     def _is_left_out(self) -> bool:
         """Whether an answer to more than one question, or with a list, has a part of the truth and nothing else."""
-        if not (_asks_more(self._question) or len(self._listed) > 1) or self._is_another or self._adds:
+        if not (_asks_more(self._question) or self._is_list) or self._is_another or self._adds:
             return False
         facts = (self._values, self._names, self._codes)
-        return any(share is not None and share < 1 for share in facts) or self._lacks_item or self._words <= 1 / 2
+        return any(share is not None and share < 1 for share in facts) or bool(self._missing_items) or self._words <= 1 / 2
 
     @property
     def _is_another(self) -> bool:
@@ -172,7 +185,15 @@ class _Compared:
         mine, its = polarity(self._truth), polarity(self._answer)
         if self._affirms is not False or mine is None or its is None:
             return False
-        return (mine.stated and its.stated) or self._repeats
+        if (mine.stated and its.stated) or negates(self._question):
+            return mine.stated and its.stated
+        return self._repeats or (its.stated and not mine.affirms)
+
+    @property
+    def _is_denied(self) -> bool:
+        """Whether the answer is the truth with a negation, or without its own."""
+        truth, said = self._terms(self._truth), self._terms(self._answer)
+        return len(truth) > 0 and truth == said and negates(self._truth) is not negates(self._answer)
 
     @property
     def _yes_is_all(self) -> bool:
@@ -220,8 +241,10 @@ class _Compared:
         """Whether the answer has another value of the kind of a wanted one, which nobody has asked about."""
         known = [*stated_values(self._question, self._language), *stated_values(self._truth, self._language)]
         if self._language != ENGLISH and not _DIGIT.search(self._answer) and not _CJK.search(self._answer):
-            return False  # numbers in words are only partly known
-        others = [each for each in self._stated if not any(each.has(one) or one.has(each) for one in known)]
+            said = [each for each in self._stated if each.is_measured]  # numbers in words are only partly known
+        else:
+            said = list(self._stated)
+        others = [each for each in said if not any(each.has(one) or one.has(each) for one in known)]
         return any(each.is_like(one) for each in others for one in self._wanted)
 
     def _is_article(self, value: StatedValue) -> bool:
@@ -252,7 +275,8 @@ class _Compared:
             return set()
         words = [word for word in text.split() if len(word) > 3]
         is_name = len(text.split()) > 1 and all(word[:1].isupper() for word in words)
-        found = map(folded, _NAME.findall(("x " if is_name else "") + text))
+        first = {found[1] for found in _FIRST_NAME.finditer(text) if terms(found[1])}
+        found = map(folded, [*first, *_NAME.findall(("x " if is_name else "") + text)])
         return set(found) - value_words() - unit_words() - _UNIT_WORDS - _TITLES
 
     @cached_property
@@ -290,9 +314,6 @@ class _Compared:
         """The share of the words that the truth adds to the question which the answer has."""
         truth = self._terms(self._truth)
         wanted = self._added or (frozenset() if self._values else truth or frozenset(compared_words(self._truth)))
-        if truth and not wanted:  # its values are all that it adds: the answer has to be about the same
-            mine = self._terms(self._answer)
-            return float(not mine or any(_has_word(word, mine) for word in truth | self._terms(self._question)))
         return sum(_has_word(word, self._said) for word in wanted) / len(wanted) if wanted else 1.0
 
     @cached_property
@@ -328,14 +349,19 @@ class _Compared:
     @cached_property
     def _listed(self) -> list[frozenset[str]]:
         """The words of each item of a truth that is a list."""
-        items, said = _items(self._truth), polarity(self._truth)
-        if len(items) < 2 or (said and said.stated) or max(len(item.split()) for item in items) > _LONGEST_ITEM:
-            return []
+        items = _items(self._truth) if self._is_list else []
         return [words for item in items if (words := self._terms(item) - self._terms(self._question))]
 
+    @property
+    def _is_list(self) -> bool:
+        items, said = _items(self._truth), polarity(self._truth)
+        is_yes_or_no = said is not None and said.stated
+        return len(items) > 1 and not is_yes_or_no and max(len(item.split()) for item in items) <= _LONGEST_ITEM
+
     @cached_property
-    def _lacks_item(self) -> bool:
-        return any(2 * sum(_has_word(word, self._said) for word in words) < len(words) for words in self._listed)
+    def _missing_items(self) -> int:
+        """The number of items of the truth that the answer does not have."""
+        return sum(2 * sum(_has_word(word, self._said) for word in words) < len(words) for words in self._listed)
 
     @cached_property
     def _has_more_items(self) -> bool:

@@ -23,9 +23,11 @@ _OPEN = re.compile(
 _TURNED = re.compile(r"\b(?:but|though|although|however|so|aber|obwohl|mais|pero|aunque)\b")
 
 
-def takes_back(text: str) -> bool:
-    """Return whether a text says one thing, and then that it is another."""
-    return _TAKEN_BACK.search(folded(text)) is not None
+def taken_back(text: str) -> tuple[str, str] | None:
+    """Return what a text says before it says that it is something else, and after it; None where it does not."""
+    plain = folded(text)
+    found = _TAKEN_BACK.search(plain)
+    return (plain[: found.start()], plain[found.end() :]) if found else None
 
 
 def leaves_open(text: str) -> bool:

@@ -14,6 +14,13 @@ _NO = (
     "|nein|non|não|nee|нет|nie|不|否|没有|いいえ|いえ"
 )
 _SAID_FIRST = re.compile(rf"\W{{0,5}}(?:(?P<yes>(?:{_YES}))|(?P<no>{_NO}))(?![^\W\d_\u3040-\u9fff])")
+_AUXILIARY = (
+    "is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had|need"
+)
+_SAID_SHORT = re.compile(
+    rf"\W{{0,5}}(?:(?:it|they|you|he|she|we|i|that|there|one) (?:{_AUXILIARY}|ca|wo)(?:(?P<no>n't|(?: not)(?! only)|not)\b|(?P<yes>(?=[,.;!]|$)))"
+    r"|(?P<never>do not|don't)\b)"
+)
 _SAID_LATER = re.compile(r"\b(?:so|i'd say|the answer is|answer:)\W{1,3}(?:(?P<yes>yes)|(?P<no>no))\b")
 _NEGATED = re.compile(
     r"\b(?:not|never|cannot|none|nobody|nothing|neither|nor|without|(?<!at )no)\b|-free\b|n't\b|\b(?:nicht|keine?[nmrs]?|nie|niemals)\b"
@@ -49,6 +56,8 @@ def polarity(text: str) -> Polarity | None:
     if not plain:
         return None
     if (said := _SAID_FIRST.match(plain)) or (said := _SAID_LATER.search(plain[:400])):
+        return Polarity(said["yes"] is not None, stated=True)
+    if said := _SAID_SHORT.match(plain):
         return Polarity(said["yes"] is not None, stated=True)
     return Polarity(not negates(_SENTENCE.split(plain, maxsplit=1)[0]), stated=False)
 

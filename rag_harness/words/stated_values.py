@@ -32,6 +32,15 @@ _ONES = "one|two|three|four|five|six|seven|eight|nine"
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _BELOW_100 = rf"(?:(?:{_TENS})(?:[- ](?:{_ONES}))?|{_ONES}|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen)"
 _SPELT = re.compile(rf"\b(?:(?:{_ONES}) hundred(?: and {_BELOW_100})?|(?:{_TENS})[- ](?:{_ONES}))\b", re.I)
+_PHRASES = {
+    "three quarters of an hour": "45 minutes",
+    "quarter of an hour": "15 minutes",
+    "half an hour": "30 minutes",
+    "half a dozen": "6",
+    "a dozen": "12",
+    "a fortnight": "2 weeks",
+}
+_PHRASE = re.compile(rf"\b(?:{'|'.join(_PHRASES)})\b", re.I)
 _ENUMERATED = re.compile(r"^[ \t]{0,8}\d{1,2}[.)](?=\s)", re.MULTILINE)
 _CHINESE = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
 _CHINESE_NUMBER = re.compile(
@@ -136,6 +145,11 @@ class StatedValue:
         """Whether both are of one kind, so that one may stand in place of the other."""
         return bool(_kinds(self) & _kinds(other))
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is more than a number."""
+        return _kinds(self) != {_NUMBER}
+
 
 def _is_rounded(wanted: frozenset[Reading], said: frozenset[Reading]) -> bool:
     """Whether a number with decimals is said with fewer of them."""
@@ -167,6 +181,7 @@ def stated_values(text: str, language: str = ENGLISH) -> tuple[StatedValue, ...]
     """Return the numbers, dates, times and amounts of a text, without those of citations and of numbered lines."""
     plain = _ENUMERATED.sub(" ", comparable(CITATION.sub(" ", text)))
     plain = _YEAR_OF_CENTURY.sub(_from_short_year, _HOURS_AND_MINUTES.sub(r"\1:\2", plain))
+    plain = _PHRASE.sub(lambda found: _PHRASES[found[0].casefold()], plain)
     plain = _SPELT.sub(_from_spelt, plain) if language == ENGLISH else plain
     return tuple(_Values(_CHINESE_NUMBER.sub(_from_chinese, plain), language).found())
 
