@@ -119,7 +119,7 @@ class _Compared:
     def _is_contested(self) -> bool:
         """Whether something in an answer that has all of the truth speaks against it."""
         has_other = self._has_rival_value or bool(self._names and self._rival_names) or self._is_out_of_order
-        return has_other or self._has_more_items or self._negates_other or self._turns_later or self._contradicts
+        return has_other or self._has_item_of(_LONGEST_ITEM) or self._negates_other or self._turns_later or self._contradicts
 
     @property
     def _turns_later(self) -> bool:
@@ -157,8 +157,14 @@ class _Compared:
         """Whether an answer to more than one question, or with a list, has a part of the truth and nothing else."""
         if not (_asks_more(self._question) or self._is_list) or self._is_another or self._adds:
             return False
-        facts = (self._values, self._names, self._codes)
-        return any(share is not None and share < 1 for share in facts) or bool(self._missing_items) or self._words <= 1 / 2
+        names = self._names is not None and self._names < 1
+        return names or self._lacks_value or bool(self._missing_items) or self._words <= 1 / 2
+
+    @property
+    def _lacks_value(self) -> bool:
+        """Whether a value is not there: of a list, one of the kind of another that is."""
+        missing = [one for one in self._wanted if not any(each.has(one) for each in self._stated)]
+        return any(_asks_more(self._question) or one.is_like(each) for one in missing for each in self._stated)
 
     @property
     def _is_another(self) -> bool:
@@ -273,11 +279,12 @@ class _Compared:
         """Return the words with a capital that begin no sentence, unless the text is nothing but a name."""
         if self._language == "de":  # all nouns have capitals
             return set()
-        words = [word for word in text.split() if len(word) > 3]
-        is_name = len(text.split()) > 1 and all(word[:1].isupper() for word in words)
-        first = {found[1] for found in _FIRST_NAME.finditer(text) if terms(found[1])}
-        found = map(folded, [*first, *_NAME.findall(("x " if is_name else "") + text)])
-        return set(found) - value_words() - unit_words() - _UNIT_WORDS - _TITLES
+        words = [word for word in text.split() if terms(word)]
+        is_name = len(words) > 1 and words[0] == text.split()[0] and all(word[:1].isupper() for word in words)
+        first = [found[1] for found in _FIRST_NAME.finditer(text)]
+        found = [*first, *_NAME.findall(("x " if is_name else "") + text)]
+        names = {folded(name) for name in found if name[0].isupper() and terms(name)}
+        return names - value_words() - unit_words() - _UNIT_WORDS - _TITLES
 
     @cached_property
     def _codes(self) -> float | None:
@@ -320,6 +327,8 @@ class _Compared:
     def _adds(self) -> bool:
         """Whether the answer has a word that neither truth nor question has: it may say the truth in other words."""
         known = self._terms(self._truth) | self._terms(self._question)
+        if any(code not in self._truth for code in _codes_in(self._answer)):
+            return True
         return any(not _has_word(word, known) for word in self._terms(self._answer))
 
     def _terms(self, text: str) -> frozenset[str]:
@@ -363,14 +372,18 @@ class _Compared:
         """The number of items of the truth that the answer does not have."""
         return sum(2 * sum(_has_word(word, self._said) for word in words) < len(words) for words in self._listed)
 
-    @cached_property
+    @property
     def _has_more_items(self) -> bool:
         """Whether an answer of one sentence is a list with an item that neither truth nor question has."""
+        return self._has_item_of(2)
+
+    def _has_item_of(self, most: int) -> bool:
+        """Whether there is such an item of so many words at most."""
         items = _items(self._answer)
         if not self._listed or len(items) < 2 or _CJK.search(self._answer) or _ENDS.search(self._answer.strip(" .")):
             return False
         known = frozenset().union(*self._listed) | self._terms(self._question)
-        short = [words for item in items if len(item.split()) <= 2 and (words := self._terms(item))]
+        short = [words for item in items if len(item.split()) <= most and (words := self._terms(item))]
         return any(not any(_has_word(word, known) for word in words) for words in short)
 
     @property
