@@ -59,7 +59,8 @@ _NUMBERED = re.compile(r"v?\d+(?:\.\d+)+")
 _DIGIT = re.compile(r"\d")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _UNIT_WORDS = frozenset(["eur", "euro", "usd", "dollar", "gbp", "pound", "cent", "franc", "percent", "prozent"])
-_TITLES = frozenset("mr mrs ms dr prof sir madam ltd inc gmbh ag herr frau mme sr sra".split())
+_NO_NAMES = _UNIT_WORDS | frozenset("may march mr mrs ms dr prof sir madam ltd inc gmbh ag herr frau mme sr sra".split())
+"""Words with a capital that need not be there: months, which are values, and titles."""
 _NO_TERMS = _UNIT_WORDS | {"none", "never", "nothing", "nobody", "cannot", "without", "neither", "ye"}
 """Words of currencies, and those of yes or no, which ``polarity`` looks at."""
 _MOST = 20_000
@@ -158,13 +159,14 @@ class _Compared:
         if not (_asks_more(self._question) or self._is_list) or self._is_another or self._adds:
             return False
         names = self._names is not None and self._names < 1
-        return names or self._lacks_value or bool(self._missing_items) or self._words <= 1 / 2
+        return names or self._lacks_value or bool(self._missing_items) or (_asks_more(self._question) and self._words <= 1 / 2)
 
     @property
     def _lacks_value(self) -> bool:
         """Whether a value is not there: of a list, one of the kind of another that is."""
         missing = [one for one in self._wanted if not any(each.has(one) for each in self._stated)]
-        return any(_asks_more(self._question) or one.is_like(each) for one in missing for each in self._stated)
+        likes = [one for one in missing if any(one.is_like(each) for each in self._stated)]
+        return bool(missing if _asks_more(self._question) else likes)
 
     @property
     def _is_another(self) -> bool:
@@ -172,6 +174,8 @@ class _Compared:
         if self._differ or self._affirms is not None or self._words or _EXPLAINS.match(folded(self._question)):
             return False
         if any((self._values, self._names, self._codes)) or (self._values is not None and self._stated):
+            return False
+        if self._stated and _CJK.search(self._answer):
             return False
         return len(self._added or self._terms(self._truth)) <= _SHORT and self._adds
 
@@ -229,7 +233,7 @@ class _Compared:
 
     @cached_property
     def _stated(self) -> tuple[StatedValue, ...]:
-        return stated_values(self._answer, self._language)
+        return tuple(dict.fromkeys(stated_values(self._answer, self._language)))
 
     @cached_property
     def _wanted(self) -> list[StatedValue]:
@@ -284,7 +288,7 @@ class _Compared:
         first = [found[1] for found in _FIRST_NAME.finditer(text)]
         found = [*first, *_NAME.findall(("x " if is_name else "") + text)]
         names = {folded(name) for name in found if name[0].isupper() and terms(name)}
-        return names - value_words() - unit_words() - _UNIT_WORDS - _TITLES
+        return names - value_words() - unit_words() - _NO_NAMES
 
     @cached_property
     def _codes(self) -> float | None:
