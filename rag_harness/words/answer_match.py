@@ -24,7 +24,7 @@ from rag_harness.words.contradictions import against
 from rag_harness.words.doubt import leaves_open, taken_back, turns
 from rag_harness.words.language import told
 from rag_harness.words.languages import ENGLISH, has_rules
-from rag_harness.words.polarity import asks_yes_or_no, is_bare, negates, polarity
+from rag_harness.words.polarity import asks_yes_or_no, denied_denials, is_bare, negates, polarity
 from rag_harness.words.stated_values import StatedValue, share_stated, stated_values, unit_words, value_words
 from rag_harness.words.terms import terms
 
@@ -58,7 +58,19 @@ _VERSION = re.compile(r"\b(?:version|release|versión|versie)\b", re.I)
 _NUMBERED = re.compile(r"v?\d+(?:\.\d+)+")
 _DIGIT = re.compile(r"\d")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_UNIT_WORDS = frozenset(["eur", "euro", "usd", "dollar", "gbp", "pound", "cent", "franc", "percent", "prozent"])
+_CURRENCIES = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "euro": r"€|\b(?:eur|euros?)\b",
+        "dollar": r"\$|\b(?:usd|dollars?|dólares)\b",
+        "pound": r"£|\b(?:gbp|pounds? sterling)\b",
+        "franc": r"\bchf\b|\b(?:swiss )?francs?\b|\bfranken\b",
+        "crown": r"\b(?:sek|nok|dkk|kroner|kronor|krona|krone)\b",
+        "yen": r"円|\b(?:jpy|yen)\b",
+        "yuan": r"元|\b(?:cny|rmb|yuan)\b",
+    }.items()
+}
+_UNIT_WORDS = frozenset(["chf", "jpy", "cny", "rmb", "sek", "nok", "dkk", "eur", "euro", "usd", "dollar", "gbp", "pound", "cent", "franc", "percent", "prozent"])
 _NO_NAMES = _UNIT_WORDS | frozenset("may march mr mrs ms dr prof sir madam ltd inc gmbh ag herr frau mme sr sra".split())
 """Words with a capital that need not be there: months, which are values, and titles."""
 _NO_TERMS = _UNIT_WORDS | {"none", "never", "nothing", "nobody", "cannot", "without", "neither", "ye"}
@@ -98,6 +110,8 @@ class _Compared:
     def match(self) -> Match:
         facts = [share for share in (self._values, self._names, self._codes) if share is not None]
         share = (sum(facts) + self._words) / (len(facts) + 1)
+        if self._is_double_negation:
+            return Match(share, None)
         if self._is_turned or self._is_denied or self._is_taken_back or not _PIECE.search(self._answer):
             return Match(0.0, False)
         if self._is_doubtful:
@@ -134,6 +148,11 @@ class _Compared:
         return taken_back(self._answer) is not None or (leaves_open(self._answer) and not leaves_open(self._truth))
 
     @property
+    def _is_double_negation(self) -> bool:
+        """Whether the answer denies a word that denies, and that neither question nor truth has: "not forbidden"."""
+        return any(word not in folded(f"{self._question} {self._truth}") for word in denied_denials(self._answer))
+
+    @property
     def _is_taken_back(self) -> bool:
         """Whether the answer has a part of the truth, and then puts something else in its place."""
         if (said := taken_back(self._answer)) is None:
@@ -148,6 +167,8 @@ class _Compared:
     @property
     def _is_replaced(self) -> bool:
         """Whether something of the same kind stands in place of a part of the truth."""
+        if _currencies(self._truth) and _currencies(self._answer) and not _currencies(self._truth) & _currencies(self._answer):
+            return True
         value = self._values is not None and self._values < 1 and self._has_rival_value
         name = self._names is not None and self._names < 1 and bool(self._rival_names)
         code = self._codes is not None and self._codes < 1 and bool(_codes_in(self._answer) or self._is_code)
@@ -363,7 +384,7 @@ class _Compared:
     def _listed(self) -> list[frozenset[str]]:
         """The words of each item of a truth that is a list."""
         items = _items(self._truth) if self._is_list else []
-        return [words for item in items if (words := self._terms(item) - self._terms(self._question))]
+        return [words for item in items if (words := self._terms(item) - self._terms(self._question) - unit_words())]
 
     @property
     def _is_list(self) -> bool:
@@ -386,8 +407,8 @@ class _Compared:
         items = _items(self._answer)
         if not self._listed or len(items) < 2 or _CJK.search(self._answer) or _ENDS.search(self._answer.strip(" .")):
             return False
-        known = frozenset().union(*self._listed) | self._terms(self._question)
-        short = [words for item in items if len(item.split()) <= most and (words := self._terms(item))]
+        asked, known = self._terms(self._question), frozenset().union(*self._listed)
+        short = [words for item in items if len(item.split()) <= most and (words := self._terms(item) - asked)]
         return any(not any(_has_word(word, known) for word in words) for words in short)
 
     @property
@@ -410,8 +431,16 @@ def _codes_in(text: str) -> list[str]:
 
 
 def _is_code(text: str) -> bool:
-    """Whether it is a code, and no amount with its unit: "€1,250.00", "5 l/100"."""
+    """Whether it is a code, and no amount with its unit: "€1,250.00", "5 l/100", "9時"."""
+    if _CJK.search(text):
+        return False
     return text.count(".") > 1 or (any(map(str.isalpha, text)) and _PER.match(text) is None)
+
+
+def _currencies(text: str) -> set[str]:
+    """Return the currencies of the amounts in a text."""
+    plain = folded(text)
+    return {name for name, pattern in _CURRENCIES.items() if pattern.search(plain)}
 
 
 def _first_sentence(text: str) -> str:

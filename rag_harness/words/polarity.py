@@ -8,9 +8,12 @@ from typing import NamedTuple
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.comparison import folded
 
-_YES = "yes|yep|yeah|correct|right|certainly|of course|ja|doch|oui|sí|si,|sì|sim|да|tak|是的?|对|可以|能|はい|ええ"
+_FIRMLY = "absolutely|definitely|certainly|surely|sure|natürlich|klar|selbstverständlich|bien sûr|por supuesto|claro"
+_YES = rf"(?:{_FIRMLY})(?!,? (?:not|no|nicht|keine?|nein|non|pas|que no)\b)|indeed|exactly|absolument|jawohl|genau|yes|yep|yeah|correct|right|of course(?! not)|ja|doch|oui|sí|si,|sì|sim|да|tak|是的?|对|可以|能|はい|ええ"
 _NO = (
-    r"no(?! (?:one|longer|more|less|later|sooner|matter))|nope|never|not(?! (?:only|just)\b)"
+    rf"(?:{_FIRMLY}),? (?:not?|nicht|nein|non|pas|que no)|of course not|by no means|under no circumstances|not at all"
+    r"|keinesfalls|keineswegs|auf keinen fall|en aucun cas|pas du tout|de ninguna manera|en absoluto|絶対に?(?:だめ|駄目)"
+    r"|no(?! (?:one|longer|more|less|later|sooner|matter))|nope|never|not(?! (?:only|just)\b)"
     "|nein|non|não|nee|нет|nie|不|否|没有|いいえ|いえ"
 )
 _SAID_FIRST = re.compile(rf"\W{{0,5}}(?:(?P<yes>(?:{_YES}))|(?P<no>{_NO}))(?![^\W\d_\u3040-\u9fff])")
@@ -26,6 +29,11 @@ _NEGATED = re.compile(
     r"\b(?:not|never|cannot|none|nobody|nothing|neither|nor|without|(?<!at )no)\b|-free\b|n't\b|\b(?:nicht|keine?[nmrs]?|nie|niemals)\b"
     r"|\b(?:ne |n')[^\W\d_]{1,20} (?:pas|plus|jamais|rien)\b|\b(?:nunca|non|não|niet|geen|nem)\b"
     r"|[不没無无未]|ません|ない"
+)
+_DENIED_DENIAL = re.compile(
+    r"(?:\bnot|n't|\bnever|\bnicht|\bpas|\bno (?:está|es)) (?:at all )?(forbidden|prohibited|unlawful|illegal|banned|impossible"
+    r"|unusual|uncommon|wrong|excluded|refused|un\w{4,20}|verboten|untersagt|unmöglich|unzulässig|interdit\w?"
+    r"|impossible|prohibido|imposible)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s|[。！？;]|\n")
 _QUESTION = re.compile(
@@ -65,6 +73,11 @@ def polarity(text: str) -> Polarity | None:
 def negates(text: str) -> bool:
     """Return whether a text has a negation."""
     return _NEGATED.search(folded(text)) is not None
+
+
+def denied_denials(text: str) -> list[str]:
+    """Return the words that deny something and are denied themselves: of "not forbidden" the last."""
+    return [found[1] for found in _DENIED_DENIAL.finditer(folded(text))]
 
 
 def is_bare(text: str) -> bool:

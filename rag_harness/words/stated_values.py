@@ -38,6 +38,9 @@ _CJK_CLOCK = re.compile(
 _PHRASES = {
     "three quarters of an hour": "45 minutes",
     "quarter of an hour": "15 minutes",
+    "an hour and a half": "90 minutes",
+    "a year and a half": "18 months",
+    "half a year": "6 months",
     "half an hour": "30 minutes",
     "half a dozen": "6",
     "a dozen": "12",
