@@ -24,7 +24,7 @@ from rag_harness.words.contradictions import against
 from rag_harness.words.doubt import leaves_open, taken_back, turns
 from rag_harness.words.language import told
 from rag_harness.words.languages import ENGLISH, has_rules
-from rag_harness.words.polarity import asks_yes_or_no, denied_denials, is_bare, negates, polarity
+from rag_harness.words.polarity import asks_yes_or_no, denials, denied_denials, is_bare, negates, polarity
 from rag_harness.words.stated_values import StatedValue, share_stated, stated_values, unit_words, value_words
 from rag_harness.words.terms import terms
 
@@ -41,8 +41,11 @@ _CODED = re.compile(r"\d[^\W\d_]|[^\W\d_]-?\d|[_/=\\]|\w\.\w|^--?[^\W\d_]")
 _PER = re.compile(r"[^\W\d_]{1,2}/")
 _ENDS = re.compile(r"[.!?;:]\s")
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
-_ITEMS = re.compile(r"[,;、\n&]|\b(?:and|und|et|y|e|en|as well as)\b|(?<=[\u3040-\u9fff])(?:和|与|及|と)(?=[\u3040-\u9fff])")
+_ITEMS = re.compile(
+    r"[,;、\n&]|\b(?:and|und|et|y|e|en|as well as)\b|(?<=[\u3040-\u9fff])(?:和|与|及|と)(?=[\u3040-\u9fff])"
+)
 _LONGEST_ITEM = 4
+_BETWEEN = re.compile(r"\W*(?:between|zwischen|entre)\b")
 _UNITS = "|".join(re.escape(unit) for unit in sorted(unit_words(), key=len, reverse=True))
 _NUMBER_AND_UNIT = re.compile(
     rf"(?<![\d.,])\d[\d.,]{{0,20}}[\s-]?(?:{_UNITS})(?!\w)"
@@ -52,7 +55,9 @@ _NUMBER_AND_UNIT = re.compile(
 _SECOND_QUESTION = re.compile(
     r"\b(?:and|und|et|y)\s+(?:\w+\s)?(?:who|whom|what|when|how|which|where|why|wh?en|wie|qui|combien)\b"
 )
-_EXPLAINS = re.compile(r"\W*(?:why|how (?!many|much|long|far|old|high|often)|what (?:happens|should|must|does)|warum|wieso|wie |pourquoi|comment|por qué|cómo|为什么|怎)")
+_EXPLAINS = re.compile(
+    r"\W*(?:why|how (?!many|much|long|far|old|high|often)|what (?:happens|should|must|does)|warum|wieso|wie |pourquoi|comment|por qué|cómo|为什么|怎)"
+)
 _ORDERED = re.compile(r"\b(?:order|sequence|steps?|reihenfolge|ordre|orden|ordine)\b|顺序|順", re.I)
 _VERSION = re.compile(r"\b(?:version|release|versión|versie)\b", re.I)
 _NUMBERED = re.compile(r"v?\d+(?:\.\d+)+")
@@ -70,8 +75,30 @@ _CURRENCIES = {
         "yuan": r"元|\b(?:cny|rmb|yuan)\b",
     }.items()
 }
-_UNIT_WORDS = frozenset(["chf", "jpy", "cny", "rmb", "sek", "nok", "dkk", "eur", "euro", "usd", "dollar", "gbp", "pound", "cent", "franc", "percent", "prozent"])
-_NO_NAMES = _UNIT_WORDS | frozenset("may march mr mrs ms dr prof sir madam ltd inc gmbh ag herr frau mme sr sra".split())
+_UNIT_WORDS = frozenset(
+    [
+        "chf",
+        "jpy",
+        "cny",
+        "rmb",
+        "sek",
+        "nok",
+        "dkk",
+        "eur",
+        "euro",
+        "usd",
+        "dollar",
+        "gbp",
+        "pound",
+        "cent",
+        "franc",
+        "percent",
+        "prozent",
+    ]
+)
+_NO_NAMES = _UNIT_WORDS | frozenset(
+    "may march mr mrs ms dr prof sir madam ltd inc gmbh ag herr frau mme sr sra".split()
+)
 """Words with a capital that need not be there: months, which are values, and titles."""
 _NO_TERMS = _UNIT_WORDS | {"none", "never", "nothing", "nobody", "cannot", "without", "neither", "ye"}
 """Words of currencies, and those of yes or no, which ``polarity`` looks at."""
@@ -134,7 +161,13 @@ class _Compared:
     def _is_contested(self) -> bool:
         """Whether something in an answer that has all of the truth speaks against it."""
         has_other = self._has_rival_value or bool(self._names and self._rival_names) or self._is_out_of_order
-        return has_other or self._has_item_of(_LONGEST_ITEM) or self._negates_other or self._turns_later or self._contradicts
+        return (
+            has_other
+            or self._has_item_of(_LONGEST_ITEM)
+            or self._negates_other
+            or self._turns_later
+            or self._contradicts
+        )
 
     @property
     def _turns_later(self) -> bool:
@@ -167,7 +200,11 @@ class _Compared:
     @property
     def _is_replaced(self) -> bool:
         """Whether something of the same kind stands in place of a part of the truth."""
-        if _currencies(self._truth) and _currencies(self._answer) and not _currencies(self._truth) & _currencies(self._answer):
+        if (
+            _currencies(self._truth)
+            and _currencies(self._answer)
+            and not _currencies(self._truth) & _currencies(self._answer)
+        ):
             return True
         value = self._values is not None and self._values < 1 and self._has_rival_value
         name = self._names is not None and self._names < 1 and bool(self._rival_names)
@@ -180,7 +217,12 @@ class _Compared:
         if not (_asks_more(self._question) or self._is_list) or self._is_another or self._adds:
             return False
         names = self._names is not None and self._names < 1
-        return names or self._lacks_value or bool(self._missing_items) or (_asks_more(self._question) and self._words <= 1 / 2)
+        return (
+            names
+            or self._lacks_value
+            or bool(self._missing_items)
+            or (_asks_more(self._question) and self._words <= 1 / 2)
+        )
 
     @property
     def _lacks_value(self) -> bool:
@@ -192,7 +234,13 @@ class _Compared:
     @property
     def _is_another(self) -> bool:
         """Whether an answer has nothing of a truth that is a short fact."""
-        if self._differ or self._affirms is not None or self._words or _EXPLAINS.match(folded(self._question)):
+        if (
+            self._differ
+            or self._affirms is not None
+            or asks_yes_or_no(self._question)
+            or self._words
+            or _EXPLAINS.match(folded(self._question))
+        ):
             return False
         if any((self._values, self._names, self._codes)) or (self._values is not None and self._stated):
             return False
@@ -207,6 +255,8 @@ class _Compared:
         """Whether yes or no is as in the truth; None where it is not asked, or the truth does not say it."""
         mine, its = polarity(self._truth), polarity(self._answer)
         if mine is None or its is None or not (mine.stated or asks_yes_or_no(self._question)):
+            return None
+        if not its.stated and any(word not in folded(self._question) for word in denials(self._answer)):
             return None
         return mine.affirms == its.affirms
 
@@ -232,7 +282,9 @@ class _Compared:
         mine, its = polarity(self._truth), polarity(self._answer)
         is_plain = is_bare(self._truth) or (self._values is None and not self._added)
         is_said = bool(its and its.stated) or self._repeats
-        is_said = is_said and (bool(its and its.stated) or negates(self._answer) is negates(_first_sentence(self._answer)))
+        is_said = is_said and (
+            bool(its and its.stated) or negates(self._answer) is negates(_first_sentence(self._answer))
+        )
         return is_said and (is_plain or (bool(mine and mine.stated) and not _asks_more(self._question)))
 
     @property
@@ -266,6 +318,11 @@ class _Compared:
     @cached_property
     def _values(self) -> float | None:
         return share_stated(self._wanted, self._stated) if self._wanted else None
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether each wanted value is said with its unit."""
+        return all(any(one.exact & each.exact for each in self._stated) for one in self._wanted)
 
     @cached_property
     def _has_rival_value(self) -> bool:
@@ -346,6 +403,9 @@ class _Compared:
         """The share of the words that the truth adds to the question which the answer has."""
         truth = self._terms(self._truth)
         wanted = self._added or (frozenset() if self._values else truth or frozenset(compared_words(self._truth)))
+        if truth and not wanted:  # its values are all that it adds: they are said with their units, or of the same
+            mine, known = self._terms(self._answer), truth | self._terms(self._question)
+            return float(not mine or self._is_exact or any(_has_word(word, known) for word in mine))
         return sum(_has_word(word, self._said) for word in wanted) / len(wanted) if wanted else 1.0
 
     @cached_property
@@ -389,8 +449,8 @@ class _Compared:
     @property
     def _is_list(self) -> bool:
         items, said = _items(self._truth), polarity(self._truth)
-        is_yes_or_no = said is not None and said.stated
-        return len(items) > 1 and not is_yes_or_no and max(len(item.split()) for item in items) <= _LONGEST_ITEM
+        is_other = (said is not None and said.stated) or _BETWEEN.match(folded(self._truth)) is not None
+        return len(items) > 1 and not is_other and max(len(item.split()) for item in items) <= _LONGEST_ITEM
 
     @cached_property
     def _missing_items(self) -> int:
@@ -417,7 +477,9 @@ class _Compared:
         if not self._listed or not _ORDERED.search(self._question):
             return False
         plain = folded(self._answer)
-        places = [min((plain.find(word[:5]) for word in words if word[:5] in plain), default=-1) for words in self._listed]
+        places = [
+            min((plain.find(word[:5]) for word in words if word[:5] in plain), default=-1) for words in self._listed
+        ]
         return places != sorted(places)
 
 

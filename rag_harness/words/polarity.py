@@ -17,9 +17,7 @@ _NO = (
     "|nein|non|não|nee|нет|nie|不|否|没有|いいえ|いえ"
 )
 _SAID_FIRST = re.compile(rf"\W{{0,5}}(?:(?P<yes>(?:{_YES}))|(?P<no>{_NO}))(?![^\W\d_\u3040-\u9fff])")
-_AUXILIARY = (
-    "is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had|need"
-)
+_AUXILIARY = "is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had|need"
 _SAID_SHORT = re.compile(
     rf"\W{{0,5}}(?:(?:it|they|you|he|she|we|i|that|there|one) (?:{_AUXILIARY}|ca|wo)(?:(?P<no>n't|(?: not)(?! only)|not)\b|(?P<yes>(?=[,.;!]|$)))"
     r"|(?P<never>do not|don't)\b)"
@@ -30,17 +28,19 @@ _NEGATED = re.compile(
     r"|\b(?:ne |n')[^\W\d_]{1,20} (?:pas|plus|jamais|rien)\b|\b(?:nunca|non|não|niet|geen|nem)\b"
     r"|[不没無无未]|ません|ない"
 )
-_DENIED_DENIAL = re.compile(
-    r"(?:\bnot|n't|\bnever|\bnicht|\bpas|\bno (?:está|es)) (?:at all )?(forbidden|prohibited|unlawful|illegal|banned|impossible"
-    r"|unusual|uncommon|wrong|excluded|refused|un\w{4,20}|verboten|untersagt|unmöglich|unzulässig|interdit\w?"
-    r"|impossible|prohibido|imposible)\b"
+_DENYING = (
+    "forbidden|prohibited|unlawful|illegal|banned|impossible|unusual|uncommon|wrong|excluded|refused|rejected|denied|failed"
+    r"|barred|un\w{4,20}|verboten|untersagt|unmöglich|unzulässig|interdite?s?|prohibid[oa]s?|imposible"
 )
+_DENIAL = re.compile(rf"(?:\b(?:{_DENYING})\b|禁止|严禁)")
+_DENIED_DENIAL = re.compile(rf"(?:\bnot|n't|\bnever|\bnicht|\bpas) (?:at all )?({_DENYING})\b")
 _SENTENCE = re.compile(r"(?<=[.!?])\s|[。！？;]|\n")
 _QUESTION = re.compile(
     r"\W{0,5}(?:(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had|need|am)\b"
     r"|(?:ist|sind|war|darf|dürfen|kann|können|muss|müssen|soll|hat|haben|gibt|wird|werden|est-ce|peut-on|faut-il|puis-je"
     r"|puede|puedo|se puede|es|hay|posso|può|è|mag|kan)\b)"
 )
+_ASKS_WHAT = re.compile("[何誰谁哪几]|どこ|いつ|いくら|どの|どう|なぜ|什么|多少|怎")
 _OR = re.compile(r"\b(?:or|oder|ou|o|of)\b")
 
 
@@ -55,7 +55,7 @@ def asks_yes_or_no(question: str) -> bool:
     """Return whether a question can be answered by yes or no."""
     text = folded(question)
     is_asked = _QUESTION.match(text) is not None or text.rstrip(" ?？。").endswith(("吗", "ますか", "ですか"))
-    return is_asked and not _OR.search(text)
+    return is_asked and not _OR.search(text) and not _ASKS_WHAT.search(text)
 
 
 def polarity(text: str) -> Polarity | None:
@@ -78,6 +78,11 @@ def negates(text: str) -> bool:
 def denied_denials(text: str) -> list[str]:
     """Return the words that deny something and are denied themselves: of "not forbidden" the last."""
     return [found[1] for found in _DENIED_DENIAL.finditer(folded(text))]
+
+
+def denials(text: str) -> list[str]:
+    """Return the words of a text that deny something by themselves, as "forbidden" does."""
+    return [found[0] for found in _DENIAL.finditer(folded(text))]
 
 
 def is_bare(text: str) -> bool:
