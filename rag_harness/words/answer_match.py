@@ -21,6 +21,7 @@ from functools import cached_property
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.comparison import comparable, compared_words, folded
 from rag_harness.words.contradictions import against
+from rag_harness.words.contradictions.vocabulary import word_set
 from rag_harness.words.doubt import leaves_open, taken_back, turns
 from rag_harness.words.language import told
 from rag_harness.words.languages import ENGLISH, has_rules
@@ -40,6 +41,7 @@ _CHUNK = re.compile(r"[^\s\"'`(),;]+")
 _CODED = re.compile(r"\d[^\W\d_]|[^\W\d_]-?\d|[_/=\\]|\w\.\w|^--?[^\W\d_]")
 _PER = re.compile(r"[^\W\d_]{1,2}/")
 _ENDS = re.compile(r"[.!?;:]\s")
+_STOPS = re.compile(r"(?<=[.!?])\s|\n")
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
 _ITEMS = re.compile(
     r"[,;、\n&]|\b(?:and|und|et|y|e|en|as well as)\b|(?<=[\u3040-\u9fff])(?:和|与|及|と)(?=[\u3040-\u9fff])"
@@ -56,7 +58,8 @@ _SECOND_QUESTION = re.compile(
     r"\b(?:and|und|et|y)\s+(?:\w+\s)?(?:who|whom|what|when|how|which|where|why|wh?en|wie|qui|combien)\b"
 )
 _EXPLAINS = re.compile(
-    r"\W*(?:why|how (?!many|much|long|far|old|high|often)|what (?:happens|should|must|does)|warum|wieso|wie |pourquoi|comment|por qué|cómo|为什么|怎)"
+    r"\W*(?:why|how (?!many|much|long|far|old|high|often)"
+    r"|what (?:happens|should|must|does)|warum|wieso|wie |pourquoi|comment|por qué|cómo|为什么|怎)"
 )
 _ORDERED = re.compile(r"\b(?:order|sequence|steps?|reihenfolge|ordre|orden|ordine)\b|顺序|順", re.I)
 _VERSION = re.compile(r"\b(?:version|release|versión|versie)\b", re.I)
@@ -75,30 +78,8 @@ _CURRENCIES = {
         "yuan": r"元|\b(?:cny|rmb|yuan)\b",
     }.items()
 }
-_UNIT_WORDS = frozenset(
-    [
-        "chf",
-        "jpy",
-        "cny",
-        "rmb",
-        "sek",
-        "nok",
-        "dkk",
-        "eur",
-        "euro",
-        "usd",
-        "dollar",
-        "gbp",
-        "pound",
-        "cent",
-        "franc",
-        "percent",
-        "prozent",
-    ]
-)
-_NO_NAMES = _UNIT_WORDS | frozenset(
-    "may march mr mrs ms dr prof sir madam ltd inc gmbh ag herr frau mme sr sra".split()
-)
+_UNIT_WORDS = word_set("chf jpy cny rmb sek nok dkk eur euro usd dollar gbp pound cent franc percent prozent")
+_NO_NAMES = _UNIT_WORDS | word_set("may march mr mrs ms dr prof sir madam ltd inc gmbh ag herr frau mme sr sra")
 """Words with a capital that need not be there: months, which are values, and titles."""
 _NO_TERMS = _UNIT_WORDS | {"none", "never", "nothing", "nobody", "cannot", "without", "neither", "ye"}
 """Words of currencies, and those of yes or no, which ``polarity`` looks at."""
@@ -160,7 +141,8 @@ class _Compared:
     @property
     def _is_contested(self) -> bool:
         """Whether something in an answer that has all of the truth speaks against it."""
-        has_other = self._has_rival_value or bool(self._names and self._rival_names) or self._is_out_of_order
+        near = _Compared(self._question, self._truth, self._to_the_point)
+        has_other = near._has_rival_value or bool(self._names and near._rival_names) or self._is_out_of_order
         return (
             has_other
             or self._has_item_of(_LONGEST_ITEM)
@@ -168,6 +150,22 @@ class _Compared:
             or self._turns_later
             or self._contradicts
         )
+
+    @property
+    def _to_the_point(self) -> str:
+        """The sentences of the answer that have something of the truth, or at least half of what is asked."""
+        asked = self._terms(self._question)
+        told_of = [text for text in _STOPS.split(self._answer) if self._is_of(text, asked)]
+        return " ".join(told_of) or self._answer
+
+    def _is_of(self, text: str, asked: frozenset[str]) -> bool:
+        said = self._terms(text)
+        values = stated_values(text, self._language)
+        if any(each.has(one) for each in values for one in self._wanted) or any(
+            _has_word(word, said) for word in self._added
+        ):
+            return True
+        return not said or 2 * sum(_has_word(word, said) for word in asked) >= len(asked)
 
     @property
     def _turns_later(self) -> bool:
@@ -191,7 +189,7 @@ class _Compared:
         if (said := taken_back(self._answer)) is None:
             return False
         before, after = (_Compared(self._question, self._truth, text) for text in said)
-        return before._has_some and not after._has_some and bool(after._terms(after._answer))  # noqa: SLF001
+        return before._has_some and not after._has_some and bool(after._terms(after._answer))
 
     @property
     def _has_some(self) -> bool:
@@ -362,7 +360,7 @@ class _Compared:
         if self._language == "de":  # all nouns have capitals
             return set()
         words = [word for word in text.split() if terms(word)]
-        is_name = len(words) > 1 and words[0] == text.split()[0] and all(word[:1].isupper() for word in words)
+        is_name = len(words) > 1 and words[0] == text.split(maxsplit=1)[0] and all(word[:1].isupper() for word in words)
         first = [found[1] for found in _FIRST_NAME.finditer(text)]
         found = [*first, *_NAME.findall(("x " if is_name else "") + text)]
         names = {folded(name) for name in found if name[0].isupper() and terms(name)}

@@ -8,8 +8,10 @@ from rag_harness.words.comparison import folded
 
 _TAKEN_BACK = re.compile(
     r"\b(?:or rather|no, (?:sorry|wait)|sorry[:,]|correction|scratch that|i mean|i meant|i misspoke|meaning|to be exact"
-    r"|to be precise|more precisely|more exactly|that said|in fact|in reality|actually|instead|takes? (?:his|her|its|their)"
-    r" place|on second thoughts?|strike that|make that|not quite|rather not|used to be|formerly|no longer|until recently"
+    r"|to be precise|more precisely|more exactly|that said|in fact"
+    r"|in reality|actually|instead|takes? (?:his|her|its|their)"
+    r" place|on second thoughts?|strike that|make that|not quite|rather not|used to be|formerly|no longer"
+    r"|until recently"
     r"|vielmehr|genauer gesagt|besser gesagt|stattdessen|nein, |en fait|en réalité|ou plutôt|pardon|non, "
     r"|mejor dicho|en realidad|o más bien|perdón|anzi|infatti)"
     r"|其实|不对|更正|准确地说|应该是|いや、|実は|訂正|正しくは"

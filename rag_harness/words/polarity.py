@@ -9,22 +9,28 @@ from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.comparison import folded
 
 _FIRMLY = "absolutely|definitely|certainly|surely|sure|natürlich|klar|selbstverständlich|bien sûr|por supuesto|claro"
-_YES = rf"(?:{_FIRMLY})(?!,? (?:not|no|nicht|keine?|nein|non|pas|que no)\b)|indeed|exactly|absolument|jawohl|genau|yes|yep|yeah|correct|right|of course(?! not)|ja|doch|oui|sí|si,|sì|sim|да|tak|是的?|对|可以|能|はい|ええ"
+_YES = rf"(?:{_FIRMLY})(?!,? (?:not|no|nicht|keine?|nein|non|pas|que no)\b)"
+_YES += (
+    "|indeed|exactly|absolument|jawohl|genau|yes|yep|yeah|correct|right|of course(?! not)"
+    "|ja|doch|oui|sí|si,|sì|sim|да|tak|是的?|对|可以|能|はい|ええ"
+)
 _NO = (
     rf"(?:{_FIRMLY}),? (?:not?|nicht|nein|non|pas|que no)|of course not|by no means|under no circumstances|not at all"
-    r"|keinesfalls|keineswegs|auf keinen fall|en aucun cas|pas du tout|de ninguna manera|en absoluto|絶対に?(?:だめ|駄目)"
+    r"|keinesfalls|keineswegs|auf keinen fall|en aucun cas|pas du tout|de ninguna manera|en absoluto|絶対だめ"
     r"|no(?! (?:one|longer|more|less|later|sooner|matter))|nope|never|not(?! (?:only|just)\b)"
     "|nein|non|não|nee|нет|nie|不|否|没有|いいえ|いえ"
 )
 _SAID_FIRST = re.compile(rf"\W{{0,5}}(?:(?P<yes>(?:{_YES}))|(?P<no>{_NO}))(?![^\W\d_\u3040-\u9fff])")
 _AUXILIARY = "is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had|need"
 _SAID_SHORT = re.compile(
-    rf"\W{{0,5}}(?:(?:it|they|you|he|she|we|i|that|there|one) (?:{_AUXILIARY}|ca|wo)(?:(?P<no>n't|(?: not)(?! only)|not)\b|(?P<yes>(?=[,.;!]|$)))"
+    rf"\W{{0,5}}(?:(?:it|they|you|he|she|we|i|that|there|one) (?:{_AUXILIARY}|ca|wo)"
+    r"(?:(?P<no>n't| not(?! only)|not)\b|(?P<yes>(?=[,.;!]|$)))"
     r"|(?P<never>do not|don't)\b)"
 )
 _SAID_LATER = re.compile(r"\b(?:so|i'd say|the answer is|answer:)\W{1,3}(?:(?P<yes>yes)|(?P<no>no))\b")
 _NEGATED = re.compile(
-    r"\b(?:not|never|cannot|none|nobody|nothing|neither|nor|without|(?<!at )no)\b|-free\b|n't\b|\b(?:nicht|keine?[nmrs]?|nie|niemals)\b"
+    r"\b(?:not|never|cannot|none|nobody|nothing|neither|nor|without|(?<!at )no)\b|-free\b"
+    r"|n't\b|\b(?:nicht|keine?[nmrs]?|nie|niemals)\b"
     r"|\b(?:ne |n')[^\W\d_]{1,20} (?:pas|plus|jamais|rien)\b|\b(?:nunca|non|não|niet|geen|nem)\b"
     r"|[不没無无未]|ません|ない"
 )
