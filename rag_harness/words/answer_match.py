@@ -51,6 +51,7 @@ _BETWEEN = re.compile(r"\W*(?:between|zwischen|entre)\b")
 _UNITS = "|".join(re.escape(unit) for unit in sorted(unit_words(), key=len, reverse=True))
 _NUMBER_AND_UNIT = re.compile(
     rf"(?<![\d.,])\d[\d.,]{{0,20}}[\s-]?(?:{_UNITS})(?!\w)"
+    r"|(?:[上下]午|晚上|午[前後])?[一二三四五六七八九十两\d]{1,2}[点點時](?:半|整)?"
     r"|\b(?:may|march) \d|\d(?:st|nd|rd|th)? (?:of )?(?:may|march)\b",
     re.I,
 )
@@ -189,7 +190,7 @@ class _Compared:
         if (said := taken_back(self._answer)) is None:
             return False
         before, after = (_Compared(self._question, self._truth, text) for text in said)
-        return before._has_some and not after._has_some and bool(after._terms(after._answer))
+        return before._has_some and not after._has_some and bool(after._stated or after._terms(after._answer))
 
     @property
     def _has_some(self) -> bool:
