@@ -87,8 +87,10 @@ def run_explain(chosen: argparse.Namespace) -> int:
 
 
 def _why_right(row: ExperimentResult | None) -> str:
-    if row is None or row.ground_truth:
+    if row is None or (row.ground_truth and row.correct is not None):
         return "its answer carries the gold"
+    if row.ground_truth:
+        return "nothing that was checked is wrong. Whether its answer says the ground truth, the rule cannot tell"
     if row.context_reference:
         return "nothing that was checked is wrong. Without a ground truth nobody knows whether its answer is right"
     return "it has no gold, and keeps to what is expected, if anything is"

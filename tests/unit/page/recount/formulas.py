@@ -91,7 +91,7 @@ def _correct(suite: Suite, case: str) -> Value:
     answer = row["llm_answer"].lower()
     if about["ground_truth"].lower() in answer and about["ground_truth"].strip():
         return 1.0
-    if about["ground_truth"].strip() and not any(map(str.isdigit, answer)):
+    if about["ground_truth"].strip() and not re.search(r"\d", re.sub(r"\[.*?\]", "", answer)):
         return 0.0
     judged = (_score(suite, case, each) for each in ("factuality", "answer_correctness"))
     return next((float(value >= 0.5) for value in judged if value is not None), None)
