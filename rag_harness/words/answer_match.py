@@ -241,7 +241,9 @@ class _Compared:
             or _EXPLAINS.match(folded(self._question))
         ):
             return False
-        if any((self._values, self._names, self._codes)) or (self._values is not None and self._stated):
+        if any((self._values, self._names, self._codes)) or (
+            self._stated and stated_values(self._truth, self._language)
+        ):
             return False
         if self._stated and _CJK.search(self._answer):
             return False

@@ -129,7 +129,8 @@ def test_without_a_judge_refusals_and_answers_that_share_no_word_come_first(tmp_
 
 
 def test_how_bad_words_are_is_below_every_hri(tmp_path: Path) -> None:
-    rows = [row(0), row(1, "I don't know.", abstained=True), row(2, "No idea.")]
+    other = "The tent may be returned within 5 days."
+    rows = [row(0), row(1, "I don't know.", abstained=True), row(2, other), row(3, "No idea.")]
     write_run(tmp_path, rows, CASES[:3])
     found = table(tmp_path)
     assert badness_of(found).tolist() == [-2.0, -1.0, -1.0]

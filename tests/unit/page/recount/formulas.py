@@ -84,7 +84,7 @@ def _of_answer(suite: Suite, case: str, measure: str) -> Value:
 
 
 def _correct(suite: Suite, case: str) -> Value:
-    """Return whether an answer is right: by declining, by a truth that stands in it or has nothing like it, by a judge."""
+    """Return whether an answer is right: by declining, by a truth that stands in it or not, by a judge."""
     about, row = suite.cases[case], suite.rows[case]
     if row["abstained"] or not about["answerable"]:
         return float(row["abstained"] != about["answerable"])
