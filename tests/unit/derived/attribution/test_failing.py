@@ -129,8 +129,7 @@ def test_without_a_judge_refusals_and_answers_that_share_no_word_come_first(tmp_
 
 
 def test_how_bad_words_are_is_below_every_hri(tmp_path: Path) -> None:
-    other = "The tent may be returned within 5 days."
-    rows = [row(0), row(1, "I don't know.", abstained=True), row(2, other), row(3, "No idea.")]
+    rows = [row(0), row(1, "I don't know.", abstained=True), row(2, "No idea.")]
     write_run(tmp_path, rows, CASES[:3])
     found = table(tmp_path)
     assert badness_of(found).tolist() == [-2.0, -1.0, -1.0]
@@ -152,7 +151,7 @@ def test_who_rightly_refuses_is_none_of_the_worst(tmp_path: Path) -> None:
     negative: dict[str, Any] = {"query_type": "negative", "answerable": False, "ground_truth": ""}
     refuses, invents = row(0, "I don't know.", abstained=True, **negative), row(1, "Surely 31 days.", **negative)
     nothing = [Case(each.query, query_type="negative", answerable=False) for each in CASES[:2]]
-    write_run(tmp_path, [refuses, invents, row(2, "The tent may be returned within 5 days.")], [*nothing, CASES[2]])
+    write_run(tmp_path, [refuses, invents, row(2, "The tent may be returned.")], [*nothing, CASES[2]])
     assert list(suspects(table(tmp_path), worst=2)) == ["q1", "q2"]
 
 
