@@ -40,7 +40,7 @@ def report(lines: Sequence[Line], show: bool = False) -> None:
     """Print agreement, false corrects and false wrongs."""
     found = [(line, line["label"] == "correct", called(line)) for line in lines]
     told = [(line, label, said) for line, label, said in found if said is not None]
-    print(f"  checked         {share(len(told), len(found))}")
+    print(f"  decided         {share(len(told), len(found))}")
     print(f"  agree           {share(sum(label is said for _, label, said in told), len(told))}")
     wrong, right = ([each for each in told if each[1] is label] for label in (False, True))
     print(f"  false corrects  {share(sum(said for _, _, said in wrong), len(wrong))} that people call wrong")

@@ -21,12 +21,13 @@ from rag_harness.derived.attribution.whole_trial import (
     trial_named,
 )
 from rag_harness.derived.local_run import bench_of, running, settings_of
+from rag_harness.measures.ground_truth import rightness
 from rag_harness.report.explained_misses import every_miss, one_question
 from rag_harness.report.left_nothing import said_of_last_run
 from rag_harness.results.manifest import RunManifest, read_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.shown.terminal import say
-from rag_harness.types import GOLDEN
+from rag_harness.types import GOLDEN, Case, Query
 
 MODES = ("auto", "replay", "record", "live")
 
@@ -87,8 +88,11 @@ def run_explain(chosen: argparse.Namespace) -> int:
 
 
 def _why_right(row: ExperimentResult | None) -> str:
-    if row is None or row.ground_truth:
+    case = Case(Query("", row.query), ground_truth=row.ground_truth) if row else None
+    if row is None or case is None or (row.ground_truth and rightness(case, row.llm_answer, row.abstained).right):
         return "its answer carries the gold"
+    if row.ground_truth:
+        return "nothing that was checked is wrong. Whether its answer says the ground truth, the rule cannot tell"
     if row.context_reference:
         return "nothing that was checked is wrong. Without a ground truth nobody knows whether its answer is right"
     return "it has no gold, and keeps to what is expected, if anything is"

@@ -1,9 +1,9 @@
-"""Decides without an LLM whether an answer is right: whether it has the required figures and content words.
+"""Decides without an LLM whether an answer is right, by ``words.answer_match``.
 
-These are in the ground truth, or else in the vital quotes of the evidence: an answer in the words of the page is as
-right as one in the words of the gold. ``measures.judged.nuggets.vital`` decides which quotes are vital.
+It is compared with the ground truth, or else with the vital quotes of the evidence: an answer in the words of the page
+is as right as one in the words of the gold. ``measures.judged.nuggets.vital`` decides which quotes are vital.
 
-The limits are those of comparing words. A right answer in other words may be called wrong. An answer with all words and
+The limits are those of comparing words. An answer in other words is not checked. An answer with all words and
 figures in the wrong roles ("A costs more than B") may be called right. The purpose is to find what *changed* between
 two answers to one question; the quality of an answer is told by a judge's scores.
 """
@@ -30,9 +30,9 @@ class Rightness:
     """The rightness of an answer.
 
     Attributes:
-        value: mean of the shares of figures and words, in [0, 1]; None where the case has no gold, or where gold or
-            answer is not in English, whose stems are used.
-        right: whether both shares are large enough; for an unanswerable case, whether the answer declines.
+        value: mean share of the parts of the gold that the answer has, in [0, 1]; None where the case has no gold, or
+            where the rule cannot tell whether the answer is right.
+        right: whether the answer says what the gold says; for an unanswerable case, whether the answer declines.
     """
 
     value: float | None

@@ -1,8 +1,13 @@
 """Whether an answer says what a ground truth says, by a rule that needs no model.
 
-Looked for in the answer, in this order: another yes or no than that of the truth; a statement that contradicts it; its
-codes; its numbers, dates and amounts as values; its names; its words, without those that the question has already.
-Words are compared by the stems of their language, and by pairs of characters where a script has no blanks.
+An answer is compared part by part: yes or no, values (numbers, dates, amounts), codes, names and words. Words are
+compared by the stems of their language, and by pairs of characters where a script has no blanks.
+
+- It agrees where all parts of the truth are there and nothing speaks against it: no other value or name of the same
+  kind, no more items than in the truth's list, nothing taken back or left open.
+- It differs where something of the same kind stands in place of a part of the truth, where yes or no is turned, where
+  it leaves out what was asked for, or where it has nothing of a short truth.
+- Of any other answer the rule cannot tell. A paraphrase without shared words is one of these.
 
 ``benchmarks/correct_rule.py`` measures the rule against the labels of people.
 """
@@ -16,40 +21,69 @@ from functools import cached_property
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.comparison import comparable, compared_words, folded
 from rag_harness.words.contradictions import against
+from rag_harness.words.contradictions.vocabulary import word_set
+from rag_harness.words.doubt import leaves_open, taken_back, turns
 from rag_harness.words.language import told
 from rag_harness.words.languages import ENGLISH, has_rules
-from rag_harness.words.polarity import asks_yes_or_no, is_bare, polarity
+from rag_harness.words.polarity import asks_yes_or_no, denials, denied_denials, is_bare, negates, polarity
 from rag_harness.words.stated_values import StatedValue, share_stated, stated_values, unit_words, value_words
 from rag_harness.words.terms import terms
 
 RULE = "ground_truth"
 """The name of the rule: what a row says that was decided by it."""
-LEAST_VALUES, LEAST_NAMES, LEAST_WORDS = 2 / 3, 0.6, 0.5
-"""Least shares of the values, the names and the words of a truth that an answer must have."""
-LEAST_WORDS_BESIDE = 0.25
-"""Least share of the words where all values, codes and names are there, too."""
+LEAST_WORDS, LEAST_WORDS_BESIDE = 0.8, 0.25
+"""Least share of the words of a truth: of one in words alone, and where its values, codes or names are there."""
+_SHORT = 3
+"""Most words of a truth that is a fact: an answer that has none of them is another."""
 _NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)(?<![\w.])[^\W\d_a-z][^\W\d_]+(?:-[^\W\d_]+)*")
+_FIRST_NAME = re.compile(r"(?:^|[.!?:]\s)([A-Z][^\W\d_]+) (?=[A-Z][^\W\d_])")
 _CHUNK = re.compile(r"[^\s\"'`(),;]+")
 _CODED = re.compile(r"\d[^\W\d_]|[^\W\d_]-?\d|[_/=\\]|\w\.\w|^--?[^\W\d_]")
 _PER = re.compile(r"[^\W\d_]{1,2}/")
 _ENDS = re.compile(r"[.!?;:]\s")
+_STOPS = re.compile(r"(?<=[.!?])\s|\n")
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
-_ITEMS = re.compile(r"[,;、\n&]|\b(?:and|und|et|y|e|en|as well as)\b")
+_ITEMS = re.compile(
+    r"[,;、\n&]|\b(?:and|und|et|y|e|en|as well as)\b|(?<=[\u3040-\u9fff])(?:和|与|及|と)(?=[\u3040-\u9fff])"
+)
 _LONGEST_ITEM = 4
+_BETWEEN = re.compile(r"\W*(?:between|zwischen|entre)\b")
 _UNITS = "|".join(re.escape(unit) for unit in sorted(unit_words(), key=len, reverse=True))
 _NUMBER_AND_UNIT = re.compile(
     rf"(?<![\d.,])\d[\d.,]{{0,20}}[\s-]?(?:{_UNITS})(?!\w)"
+    r"|(?:[上下]午|晚上|午[前後])?[一二三四五六七八九十两\d]{1,2}[点點時](?:半|整)?"
     r"|\b(?:may|march) \d|\d(?:st|nd|rd|th)? (?:of )?(?:may|march)\b",
     re.I,
 )
 _SECOND_QUESTION = re.compile(
     r"\b(?:and|und|et|y)\s+(?:\w+\s)?(?:who|whom|what|when|how|which|where|why|wh?en|wie|qui|combien)\b"
 )
+_EXPLAINS = re.compile(
+    r"\W*(?:why|how (?!many|much|long|far|old|high|often)"
+    r"|what (?:happens|should|must|does)|warum|wieso|wie |pourquoi|comment|por qué|cómo|为什么|怎)"
+)
+_ORDERED = re.compile(r"\b(?:order|sequence|steps?|reihenfolge|ordre|orden|ordine)\b|顺序|順", re.I)
+_VERSION = re.compile(r"\b(?:version|release|versión|versie)\b", re.I)
+_NUMBERED = re.compile(r"v?\d+(?:\.\d+)+")
+_DIGIT = re.compile(r"\d")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_UNIT_WORDS = frozenset(["eur", "euro", "usd", "dollar", "gbp", "pound", "cent", "franc", "percent", "prozent"])
+_CURRENCIES = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "euro": r"€|\b(?:eur|euros?)\b",
+        "dollar": r"\$|\b(?:usd|dollars?|dólares)\b",
+        "pound": r"£|\b(?:gbp|pounds? sterling)\b",
+        "franc": r"\bchf\b|\b(?:swiss )?francs?\b|\bfranken\b",
+        "crown": r"\b(?:sek|nok|dkk|kroner|kronor|krona|krone)\b",
+        "yen": r"円|\b(?:jpy|yen)\b",
+        "yuan": r"元|\b(?:cny|rmb|yuan)\b",
+    }.items()
+}
+_UNIT_WORDS = word_set("chf jpy cny rmb sek nok dkk eur euro usd dollar gbp pound cent franc percent prozent")
+_NO_NAMES = _UNIT_WORDS | word_set("may march mr mrs ms dr prof sir madam ltd inc gmbh ag herr frau mme sr sra")
+"""Words with a capital that need not be there: months, which are values, and titles."""
 _NO_TERMS = _UNIT_WORDS | {"none", "never", "nothing", "nobody", "cannot", "without", "neither", "ye"}
 """Words of currencies, and those of yes or no, which ``polarity`` looks at."""
-_REPEATED = 3
 _MOST = 20_000
 """Characters of an answer that are looked at."""
 
@@ -83,93 +117,305 @@ class _Compared:
 
     @property
     def match(self) -> Match:
-        if (said := self._by_polarity()) is not None:
-            return said
-        shares = [share for share in (self._values, self._names, self._codes) if share is not None]
-        share = (sum(shares) + self._words) / (len(shares) + 1)
-        if self._contains and not self._contradicts:
-            return Match(1.0, True)
-        if self._is_code:
-            return Match(share, self._codes == 1)
-        if self._differ:
-            return Match(share, True if shares and min(shares) == 1 else None)
-        return Match(share, self._has_all(bool(shares)) and not self._contradicts)
+        facts = [share for share in (self._values, self._names, self._codes) if share is not None]
+        share = (sum(facts) + self._words) / (len(facts) + 1)
+        if self._is_double_negation:
+            return Match(share, None)
+        if self._is_turned or self._is_denied or self._is_taken_back or not _PIECE.search(self._answer):
+            return Match(0.0, False)
+        if self._is_doubtful:
+            return Match(share, None)
+        if self._is_replaced or self._is_left_out or self._is_another:
+            return Match(share, False)
+        agrees = (self._contains or self._says_all(facts)) and not self._is_contested
+        return Match(1.0, True) if agrees else Match(share, None)
 
-    def _has_all(self, has_facts: bool) -> bool:
-        values = self._values is None or self._values >= LEAST_VALUES
-        names = self._names is None or self._names >= LEAST_NAMES
-        codes = self._codes is None or self._codes == 1
-        least = LEAST_WORDS_BESIDE if has_facts else LEAST_WORDS
-        return values and names and codes and self._words >= least and self._has_items
+    def _says_all(self, facts: list[float]) -> bool:
+        """Whether each part of the truth is in the answer."""
+        if self._affirms is False:
+            return False
+        if self._affirms and self._yes_is_all:
+            return True
+        least = LEAST_WORDS_BESIDE if facts else LEAST_WORDS
+        return all(share == 1 for share in facts) and self._words >= least and not self._missing_items
 
-    def _by_polarity(self) -> Match | None:
-        """Return the match of an answer to a question of yes or no, where that alone decides."""
+    @property
+    def _is_contested(self) -> bool:
+        """Whether something in an answer that has all of the truth speaks against it."""
+        near = _Compared(self._question, self._truth, self._to_the_point)
+        has_other = near._has_rival_value or bool(self._names and near._rival_names) or self._is_out_of_order
+        return (
+            has_other
+            or self._has_item_of(_LONGEST_ITEM)
+            or self._negates_other
+            or self._turns_later
+            or self._contradicts
+        )
+
+    @property
+    def _to_the_point(self) -> str:
+        """The sentences of the answer that have something of the truth, or at least half of what is asked."""
+        asked = self._terms(self._question)
+        told_of = [text for text in _STOPS.split(self._answer) if self._is_of(text, asked)]
+        return " ".join(told_of) or self._answer
+
+    def _is_of(self, text: str, asked: frozenset[str]) -> bool:
+        said = self._terms(text)
+        values = stated_values(text, self._language)
+        if any(each.has(one) for each in values for one in self._wanted) or any(
+            _has_word(word, said) for word in self._added
+        ):
+            return True
+        return not said or 2 * sum(_has_word(word, said) for word in asked) >= len(asked)
+
+    @property
+    def _turns_later(self) -> bool:
+        """Whether a sentence after the first sets something against a word of the truth."""
+        later = [text for text in _ENDS.split(self._answer)[1:] if negates(text) or turns(text)]
+        return any(_has_word(word, self._terms(text)) for text in later for word in self._added)
+
+    @property
+    def _is_doubtful(self) -> bool:
+        """Whether the answer takes something back, or leaves open what holds."""
+        return taken_back(self._answer) is not None or (leaves_open(self._answer) and not leaves_open(self._truth))
+
+    @property
+    def _is_double_negation(self) -> bool:
+        """Whether the answer denies a word that denies, and that neither question nor truth has: "not forbidden"."""
+        return any(word not in folded(f"{self._question} {self._truth}") for word in denied_denials(self._answer))
+
+    @property
+    def _is_taken_back(self) -> bool:
+        """Whether the answer has a part of the truth, and then puts something else in its place."""
+        if (said := taken_back(self._answer)) is None:
+            return False
+        before, after = (_Compared(self._question, self._truth, text) for text in said)
+        return before._has_some and not after._has_some and bool(after._stated or after._terms(after._answer))
+
+    @property
+    def _has_some(self) -> bool:
+        return any((self._values, self._names, self._codes)) or (bool(self._added) and self._words > 0)
+
+    @property
+    def _is_replaced(self) -> bool:
+        """Whether something of the same kind stands in place of a part of the truth."""
+        if (
+            _currencies(self._truth)
+            and _currencies(self._answer)
+            and not _currencies(self._truth) & _currencies(self._answer)
+        ):
+            return True
+        value = self._values is not None and self._values < 1 and self._has_rival_value
+        name = self._names is not None and self._names < 1 and bool(self._rival_names)
+        code = self._codes is not None and self._codes < 1 and bool(_codes_in(self._answer) or self._is_code)
+        return value or name or code or (self._has_more_items and 2 * self._missing_items <= len(self._listed))
+
+    @property
+    def _is_left_out(self) -> bool:
+        """Whether an answer to more than one question, or with a list, has a part of the truth and nothing else."""
+        if not (_asks_more(self._question) or self._is_list) or self._is_another or self._adds:
+            return False
+        names = self._names is not None and self._names < 1
+        return (
+            names
+            or self._lacks_value
+            or bool(self._missing_items)
+            or (_asks_more(self._question) and self._words <= 1 / 2)
+        )
+
+    @property
+    def _lacks_value(self) -> bool:
+        """Whether a value is not there: of a list, one of the kind of another that is."""
+        missing = [one for one in self._wanted if not any(each.has(one) for each in self._stated)]
+        likes = [one for one in missing if any(one.is_like(each) for each in self._stated)]
+        return bool(missing if _asks_more(self._question) else likes)
+
+    @property
+    def _is_another(self) -> bool:
+        """Whether an answer has nothing of a truth that is a short fact."""
+        if (
+            self._differ
+            or self._affirms is not None
+            or asks_yes_or_no(self._question)
+            or self._words
+            or _EXPLAINS.match(folded(self._question))
+        ):
+            return False
+        if any((self._values, self._names, self._codes)) or (
+            self._stated and stated_values(self._truth, self._language)
+        ):
+            return False
+        if self._stated and _CJK.search(self._answer):
+            return False
+        return len(self._added or self._terms(self._truth)) <= _SHORT and self._adds
+
+    # Yes or no.
+
+    @cached_property
+    def _affirms(self) -> bool | None:
+        """Whether yes or no is as in the truth; None where it is not asked, or the truth does not say it."""
         mine, its = polarity(self._truth), polarity(self._answer)
         if mine is None or its is None or not (mine.stated or asks_yes_or_no(self._question)):
             return None
-        if mine.affirms != its.affirms:
-            return Match(0.0, False)
-        if is_bare(self._truth) or (self._values is None and self._terms(self._truth) <= self._terms(self._question)):
-            return Match(1.0, True)
-        if mine.stated and (its.stated or self._repeats) and not _asks_more(self._question):
-            return Match(1.0, not self._contradicts)
-        return Match(1.0, True) if mine.stated and self._values == 1 else None
+        if not its.stated and any(word not in folded(self._question) for word in denials(self._answer)):
+            return None
+        return mine.affirms == its.affirms
+
+    @property
+    def _is_turned(self) -> bool:
+        """Whether the answer says no where the truth says yes, or the other way round."""
+        mine, its = polarity(self._truth), polarity(self._answer)
+        if self._affirms is not False or mine is None or its is None:
+            return False
+        if (mine.stated and its.stated) or negates(self._question):
+            return mine.stated and its.stated
+        return self._repeats or (its.stated and not mine.affirms)
+
+    @property
+    def _is_denied(self) -> bool:
+        """Whether the answer is the truth with a negation, or without its own."""
+        truth, said = self._terms(self._truth), self._terms(self._answer)
+        return len(truth) > 0 and truth == said and negates(self._truth) is not negates(self._answer)
+
+    @property
+    def _yes_is_all(self) -> bool:
+        """Whether yes or no is all that has to be said."""
+        mine, its = polarity(self._truth), polarity(self._answer)
+        is_plain = is_bare(self._truth) or (self._values is None and not self._added)
+        is_said = bool(its and its.stated) or self._repeats
+        is_said = is_said and (
+            bool(its and its.stated) or negates(self._answer) is negates(_first_sentence(self._answer))
+        )
+        return is_said and (is_plain or (bool(mine and mine.stated) and not _asks_more(self._question)))
 
     @property
     def _repeats(self) -> bool:
         """Whether an answer is the question as a statement, which is a yes, or with a negation, which is a no."""
-        asked = self._terms(self._question)
-        said = self._terms(self._answer)
-        return bool(asked) and _REPEATED * sum(_has_word(word, said) for word in asked) >= len(asked)
+        asked, said = self._terms(self._question), self._terms(self._answer)
+        return bool(asked) and 2 * sum(_has_word(word, said) for word in asked) >= len(asked)
+
+    @property
+    def _negates_other(self) -> bool:
+        """Whether the answer denies what the truth affirms, or the other way round, where yes or no is not asked."""
+        if asks_yes_or_no(self._question):
+            return False
+        if negates(self._question):
+            return self._repeats and not negates(self._answer)
+        return negates(self._truth) is not negates(_first_sentence(self._answer))
+
+    # Values.
+
+    @cached_property
+    def _stated(self) -> tuple[StatedValue, ...]:
+        return tuple(dict.fromkeys(stated_values(self._answer, self._language)))
+
+    @cached_property
+    def _wanted(self) -> list[StatedValue]:
+        """The values of the truth that the question does not have."""
+        asked = stated_values(self._question, self._language)
+        mine = [each for each in stated_values(self._truth, self._language) if not self._is_article(each)]
+        return [each for each in mine if not any(one.has(each) for one in asked)]
 
     @cached_property
     def _values(self) -> float | None:
-        asked = stated_values(self._question, self._language)
-        mine = [each for each in stated_values(self._truth, self._language) if not self._is_article(each)]
-        wanted = [each for each in mine if not any(one.has(each) for one in asked)]
-        return share_stated(wanted, stated_values(self._answer, self._language)) if wanted else None
+        return share_stated(self._wanted, self._stated) if self._wanted else None
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether each wanted value is said with its unit."""
+        return all(any(one.exact & each.exact for each in self._stated) for one in self._wanted)
+
+    @cached_property
+    def _has_rival_value(self) -> bool:
+        """Whether the answer has another value of the kind of a wanted one, which nobody has asked about."""
+        known = [*stated_values(self._question, self._language), *stated_values(self._truth, self._language)]
+        if self._language != ENGLISH and not _DIGIT.search(self._answer) and not _CJK.search(self._answer):
+            said = [each for each in self._stated if each.is_measured]  # numbers in words are only partly known
+        else:
+            said = list(self._stated)
+        others = [each for each in said if not any(each.has(one) or one.has(each) for one in known)]
+        return any(each.is_like(one) for each in others for one in self._wanted)
 
     def _is_article(self, value: StatedValue) -> bool:
         """Whether a value is the "one" of a sentence, which need not be counted."""
         return value.exact == {("number", 1.0)} and "1" not in self._truth
 
+    # Names and codes.
+
+    @cached_property
+    def _wanted_names(self) -> set[str]:
+        return self._names_of(self._truth) - set(compared_words(self._question))
+
     @cached_property
     def _names(self) -> float | None:
-        if self._language == "de":  # all nouns have capitals
-            return None
-        known = set(compared_words(self._question))
-        lead = "x " if self._is_name else ""
-        found = map(folded, _NAME.findall(lead + self._truth))
-        wanted = {word for word in found if word not in known | value_words() | unit_words() | _UNIT_WORDS}
-        said = set(compared_words(self._answer))
-        return len(wanted & said) / len(wanted) if wanted else None
+        wanted = self._wanted_names
+        return len(wanted & set(compared_words(self._answer))) / len(wanted) if wanted else None
 
-    @property
-    def _is_name(self) -> bool:
-        """Whether a truth is a name and no sentence, so that its first capital tells, too."""
-        return len(self._truth.split()) > 1 and all(word[:1].isupper() for word in self._truth.split() if len(word) > 3)
+    @cached_property
+    def _rival_names(self) -> set[str]:
+        """The names in an answer that neither truth nor question has; initials of the truth are none."""
+        known = {*compared_words(self._truth), *compared_words(self._question)}
+        initials = {word[0] for word in known}
+        return {name for name in self._names_of(self._answer) - known if len(name) > 4 or not set(name) <= initials}
+
+    def _names_of(self, text: str) -> set[str]:
+        """Return the words with a capital that begin no sentence, unless the text is nothing but a name."""
+        if self._language == "de":  # all nouns have capitals
+            return set()
+        words = [word for word in text.split() if terms(word)]
+        is_name = len(words) > 1 and words[0] == text.split(maxsplit=1)[0] and all(word[:1].isupper() for word in words)
+        first = [found[1] for found in _FIRST_NAME.finditer(text)]
+        found = [*first, *_NAME.findall(("x " if is_name else "") + text)]
+        names = {folded(name) for name in found if name[0].isupper() and terms(name)}
+        return names - value_words() - unit_words() - _NO_NAMES
 
     @cached_property
     def _codes(self) -> float | None:
-        wanted = _codes_in(self._truth)
+        wanted = self._wanted_codes
+        said = "".join(_PIECE.findall(folded(self._answer)))
         pieces = _pieces(self._answer)
-        return sum(_pieces(code) <= pieces for code in wanted) / len(wanted) if wanted else None
+        found = [_pieces(code) <= pieces or "".join(_PIECE.findall(folded(code))) in said for code in wanted]
+        return sum(found) / len(wanted) if wanted else None
+
+    @cached_property
+    def _wanted_codes(self) -> list[str]:
+        if _VERSION.search(self._question) and _NUMBERED.fullmatch(self._truth.strip(" .")):
+            return [self._truth.strip(" .")]
+        return _codes_in(self._truth)
 
     @property
     def _is_code(self) -> bool:
         """Whether the truth is a code and nothing else."""
-        return self._codes is not None and len(_CHUNK.findall(self._truth)) == len(_codes_in(self._truth))
+        return len(_CHUNK.findall(self._truth)) == len(self._wanted_codes)
+
+    # Words.
+
+    @cached_property
+    def _added(self) -> frozenset[str]:
+        """The words of the truth that the question does not have."""
+        return self._terms(self._truth) - self._terms(self._question)
+
+    @cached_property
+    def _said(self) -> frozenset[str]:
+        return self._terms(self._answer) | frozenset(compared_words(self._answer))
 
     @cached_property
     def _words(self) -> float:
-        """The share of the words of the truth, beside those of the question, that the answer has."""
-        truth, question = self._terms(self._truth), self._terms(self._question)
-        said = self._terms(self._answer) | frozenset(compared_words(self._answer))
-        wanted = truth - question or (frozenset() if self._values else truth or self._plain_words)
-        if truth and not wanted:  # its values are all that it adds: the answer has to be about the same
-            mine = self._terms(self._answer)
-            return float(not mine or any(_has_word(word, mine) for word in truth | question))
-        return sum(_has_word(word, said) for word in wanted) / len(wanted) if wanted else 1.0
+        """The share of the words that the truth adds to the question which the answer has."""
+        truth = self._terms(self._truth)
+        wanted = self._added or (frozenset() if self._values else truth or frozenset(compared_words(self._truth)))
+        if truth and not wanted:  # its values are all that it adds: they are said with their units, or of the same
+            mine, known = self._terms(self._answer), truth | self._terms(self._question)
+            return float(not mine or self._is_exact or any(_has_word(word, known) for word in mine))
+        return sum(_has_word(word, self._said) for word in wanted) / len(wanted) if wanted else 1.0
+
+    @cached_property
+    def _adds(self) -> bool:
+        """Whether the answer has a word that neither truth nor question has: it may say the truth in other words."""
+        known = self._terms(self._truth) | self._terms(self._question)
+        if any(code not in self._truth for code in _codes_in(self._answer)):
+            return True
+        return any(not _has_word(word, known) for word in self._terms(self._answer))
 
     def _terms(self, text: str) -> frozenset[str]:
         language = self._language if has_rules(self._language) else ENGLISH
@@ -177,30 +423,6 @@ class _Compared:
         plain = _NUMBER_AND_UNIT.sub(" ", comparable(text))
         plain = _PIECE.sub(lambda found: " " if found[0].casefold() in of_values else found[0], plain)
         return frozenset(word for word in terms(plain, language) - _NO_TERMS if not word[0].isdigit())
-
-    @property
-    def _plain_words(self) -> frozenset[str]:
-        return frozenset(compared_words(self._truth))
-
-    @property
-    def _has_items(self) -> bool:
-        """Whether each item of a truth that is a list is in the answer."""
-        items = _items(self._truth)
-        if len(items) < 2 or max(len(item.split()) for item in items) > _LONGEST_ITEM:
-            return True
-        asked = self._terms(self._question)
-        said = self._terms(self._answer) | frozenset(compared_words(self._answer))
-        wanted = [words for item in items if (words := self._terms(item) - asked)]
-        has_all = all(2 * sum(_has_word(word, said) for word in words) >= len(words) for words in wanted)
-        return has_all and not self._has_more(frozenset().union(*wanted) | asked)
-
-    def _has_more(self, known: frozenset[str]) -> bool:
-        """Whether an answer of one sentence is a list with an item that neither truth nor question has."""
-        items = _items(self._answer)
-        if len(items) < 2 or _ENDS.search(self._answer.strip(" .")):
-            return False
-        short = [words for item in items if len(item.split()) <= 2 and (words := self._terms(item))]
-        return any(not any(_has_word(word, known) for word in words) for words in short)
 
     @property
     def _contains(self) -> bool:
@@ -217,6 +439,50 @@ class _Compared:
         denials = asks_yes_or_no(self._question)
         return any(not denials or each.kind != "negation" for each in against(self._answer, [self._truth]))
 
+    # Lists.
+
+    @cached_property
+    def _listed(self) -> list[frozenset[str]]:
+        """The words of each item of a truth that is a list."""
+        items = _items(self._truth) if self._is_list else []
+        return [words for item in items if (words := self._terms(item) - self._terms(self._question) - unit_words())]
+
+    @property
+    def _is_list(self) -> bool:
+        items, said = _items(self._truth), polarity(self._truth)
+        is_other = (said is not None and said.stated) or _BETWEEN.match(folded(self._truth)) is not None
+        return len(items) > 1 and not is_other and max(len(item.split()) for item in items) <= _LONGEST_ITEM
+
+    @cached_property
+    def _missing_items(self) -> int:
+        """The number of items of the truth that the answer does not have."""
+        return sum(2 * sum(_has_word(word, self._said) for word in words) < len(words) for words in self._listed)
+
+    @property
+    def _has_more_items(self) -> bool:
+        """Whether an answer of one sentence is a list with an item that neither truth nor question has."""
+        return self._has_item_of(2)
+
+    def _has_item_of(self, most: int) -> bool:
+        """Whether there is such an item of so many words at most."""
+        items = _items(self._answer)
+        if not self._listed or len(items) < 2 or _CJK.search(self._answer) or _ENDS.search(self._answer.strip(" .")):
+            return False
+        asked, known = self._terms(self._question), frozenset().union(*self._listed)
+        short = [words for item in items if len(item.split()) <= most and (words := self._terms(item) - asked)]
+        return any(not any(_has_word(word, known) for word in words) for words in short)
+
+    @property
+    def _is_out_of_order(self) -> bool:
+        """Whether an order is asked for, and the items of the answer are in another."""
+        if not self._listed or not _ORDERED.search(self._question):
+            return False
+        plain = folded(self._answer)
+        places = [
+            min((plain.find(word[:5]) for word in words if word[:5] in plain), default=-1) for words in self._listed
+        ]
+        return places != sorted(places)
+
 
 def _items(text: str) -> list[str]:
     return [item.strip() for item in _ITEMS.split(text.strip(" .")) if item.strip()]
@@ -228,8 +494,20 @@ def _codes_in(text: str) -> list[str]:
 
 
 def _is_code(text: str) -> bool:
-    """Whether it is a code, and no amount with its unit: "€1,250.00", "5 l/100"."""
+    """Whether it is a code, and no amount with its unit: "€1,250.00", "5 l/100", "9時"."""
+    if _CJK.search(text):
+        return False
     return text.count(".") > 1 or (any(map(str.isalpha, text)) and _PER.match(text) is None)
+
+
+def _currencies(text: str) -> set[str]:
+    """Return the currencies of the amounts in a text."""
+    plain = folded(text)
+    return {name for name, pattern in _CURRENCIES.items() if pattern.search(plain)}
+
+
+def _first_sentence(text: str) -> str:
+    return _ENDS.split(text, maxsplit=1)[0]
 
 
 def _pieces(text: str) -> set[str]:

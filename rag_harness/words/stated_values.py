@@ -25,6 +25,28 @@ _TOKEN = re.compile(
     rf"(?P<date>\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?!\d)|\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}(?!\d))"
     rf"|(?P<number>{_DIGITS})|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)?|[%°€$£])|(?P<dash>[-–—~])"
 )
+_HOURS_AND_MINUTES = re.compile(r"\b(\d{1,2}) ?h ?(\d{2})\b")
+_YEAR_OF_CENTURY = re.compile(r"(?<!\w)['’](\d\d)(?!\d)")
+_LAST_OF_THIS_CENTURY = 40
+_ONES = "one|two|three|four|five|six|seven|eight|nine"
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_BELOW_100 = rf"(?:(?:{_TENS})(?:[- ](?:{_ONES}))?|{_ONES}|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen)"
+_SPELT = re.compile(rf"\b(?:(?:{_ONES}) hundred(?: and {_BELOW_100})?|(?:{_TENS})[- ](?:{_ONES}))\b", re.I)
+_CJK_CLOCK = re.compile(
+    r"(?P<half>上午|下午|晚上|早上|午前|午後)?(?P<hour>\d{1,2}|十[一二]?|[一二三四五六七八九两])[点點時](?!间|間)(?:整)?(?P<thirty>半)?(?!\d)"
+)
+_PHRASES = {
+    "three quarters of an hour": "45 minutes",
+    "quarter of an hour": "15 minutes",
+    "an hour and a half": "90 minutes",
+    "a year and a half": "18 months",
+    "half a year": "6 months",
+    "half an hour": "30 minutes",
+    "half a dozen": "6",
+    "a dozen": "12",
+    "a fortnight": "2 weeks",
+}
+_PHRASE = re.compile(rf"\b(?:{'|'.join(_PHRASES)})\b", re.I)
 _ENUMERATED = re.compile(r"^[ \t]{0,8}\d{1,2}[.)](?=\s)", re.MULTILINE)
 _CHINESE = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
 _CHINESE_NUMBER = re.compile(
@@ -118,10 +140,21 @@ class StatedValue:
         """Whether this says what is wanted, or more. Two amounts of different units are different."""
         if wanted.exact & self.exact or _is_rounded(wanted.exact, self.exact):
             return True
+        if wanted.is_like(self) and wanted.also and _is_rounded(wanted.also, self.also):
+            return True
         is_both = bool(wanted.also) and bool(self.also) and not _kinds(wanted) & _kinds(self) - {_NUMBER}
         if _kinds(wanted) & _kinds(self) - {_NUMBER} or is_both:
             return False
         return bool(wanted.exact & self.also or wanted.also & self.exact)
+
+    def is_like(self, other: StatedValue) -> bool:
+        """Whether both are of one kind, so that one may stand in place of the other."""
+        return bool(_kinds(self) & _kinds(other))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is more than a number."""
+        return _kinds(self) != {_NUMBER}
 
 
 def _is_rounded(wanted: frozenset[Reading], said: frozenset[Reading]) -> bool:
@@ -153,7 +186,11 @@ def readings(number: str) -> list[float]:
 def stated_values(text: str, language: str = ENGLISH) -> tuple[StatedValue, ...]:
     """Return the numbers, dates, times and amounts of a text, without those of citations and of numbered lines."""
     plain = _ENUMERATED.sub(" ", comparable(CITATION.sub(" ", text)))
-    return tuple(_Values(_CHINESE_NUMBER.sub(_from_chinese, plain), language).found())
+    plain = _YEAR_OF_CENTURY.sub(_from_short_year, _HOURS_AND_MINUTES.sub(r"\1:\2", plain))
+    plain = _CJK_CLOCK.sub(_from_cjk_clock, plain)
+    plain = _PHRASE.sub(lambda found: _PHRASES[found[0].casefold()], plain)
+    plain = _SPELT.sub(_from_spelt, plain) if language == ENGLISH else plain
+    return tuple(_Values(_CHINESE_NUMBER.sub(lambda found: f" {_from_chinese(found[0])} ", plain), language).found())
 
 
 @cache
@@ -173,10 +210,29 @@ def share_stated(wanted: Iterable[StatedValue], said: Iterable[StatedValue]) -> 
     return sum(any(each.has(one) for each in there) for one in asked) / len(asked) if asked else 1.0
 
 
-def _from_chinese(found: re.Match[str]) -> str:
-    tens, ten, ones = found[0].partition("十")
-    value = (_CHINESE.get(tens, 1) * 10 if ten else _CHINESE[tens]) + _CHINESE.get(ones, 0)
-    return f" {value} "
+def _from_short_year(found: re.Match[str]) -> str:
+    """Return the year of "'87": of the last century, unless it is long before us in it."""
+    return f"{19 if int(found[1]) > _LAST_OF_THIS_CENTURY else 20}{found[1]}"
+
+
+def _from_cjk_clock(found: re.Match[str]) -> str:
+    """Return "下午五点半" as 17:30."""
+    hour = int(found["hour"]) if found["hour"].isdigit() else _from_chinese(found["hour"])
+    hour = hour % 12 + 12 if found["half"] in {"下午", "晚上", "午後"} else hour
+    return f" {hour}:{30 if found['thirty'] else 0:02} "
+
+
+def _from_spelt(found: re.Match[str]) -> str:
+    """Return "two hundred and forty-one" as 241, which is 2 * 100 + 40 + 1."""
+    total = 0.0
+    for word in re.findall(r"[a-z]+", found[0].casefold()):
+        total = total * 100 if word == "hundred" else total + number_words().get(word, 0.0)
+    return f"{total:g}"
+
+
+def _from_chinese(text: str) -> int:
+    tens, ten, ones = text.partition("十")
+    return (_CHINESE.get(tens, 1) * 10 if ten else _CHINESE[tens]) + _CHINESE.get(ones, 0)
 
 
 class _Values:
@@ -210,7 +266,7 @@ class _Values:
         word = self._word(at)
         if day := _weekdays().get(word, 0):
             return [StatedValue(frozenset([("weekday", float(day))]))], at + 1
-        if word in _HOURS:
+        if word in _HOURS and self._tokens[at - 1 : at] != [("dash", "-")]:
             return [StatedValue(frozenset([("clock", _HOURS[word] * 60.0)]))], at + 1
         minutes, hours = _PAST.get((word, self._word(at + 1))), self._numbers(at + 2)
         if minutes is None or not hours:

@@ -21,6 +21,27 @@ AGREE = [
     ("谁负责打扫楼道?", "物业公司", "楼道由物业公司打扫。"),
     ("¿Es obligatorio el casco?", "No es obligatorio.", "No hace falta llevar casco, no es obligatorio."),
     ("Is opened software returnable?", "It cannot be returned.", "No, opened software cannot be returned."),
+    ("When does it open?", "at 21:15", "At quarter past nine in the evening."),
+    ("How long is it?", "90 minutes", "an hour and a half"),
+    ("How many seats?", "two hundred and forty", "240"),
+    ("In what year?", "1987", "in '87"),
+    ("How much is it?", "CHF 1'250", "1250 francs"),
+    ("Is it free?", "No", "By no means."),
+    ("Which colours are there?", "red, green, blue", "blue, green and red"),
+    ("How many points?", "50", "You need 50. Those who fail may come again after 14 days."),
+    ("下班几点?", "下午五点", "17:00下班。"),
+]
+OPEN = [
+    ("How is silver kept?", "Wrap it in acid-free paper and store it dry.", "Leave it where air can reach it."),
+    ("What does he do?", "He repairs bikes.", "He mends bicycles."),
+    ("How many came on Saturday?", "37", "37 on Friday and 52 on Saturday."),
+    ("What year did it shut?", "1971", "Maybe 1971, maybe 1974."),
+    ("In which order?", "wash, dry, iron", "Dry, then wash, then iron."),
+    ("Is it allowed?", "No", "It is not forbidden."),
+    ("May I smoke here?", "No", "Smoking is forbidden here."),
+    ("Who wrote it?", "Ana Lopez", "Ana Lopez and Juan Perez"),
+    ("Where is the key?", "from the caretaker", "From the caretaker. The caretaker has none though."),
+    ("Was kostet es?", "8,90 €", "Acht Euro neunzig"),
 ]
 DIFFER = [
     ("May I hand my ticket on?", "Yes, tickets are transferable.", "No"),
@@ -30,7 +51,19 @@ DIFFER = [
     ("Who chairs it?", "Tomasz Nowak", "Tomasz Nowicki"),
     ("Which towns get it?", "Dunmere and Colby", "Dunmere, Colby, Ashton and Pell."),
     ("Who has a key?", "Ana, Piet and Marlon", "Ana and Piet"),
-    ("How is silver kept?", "Wrap it in acid-free paper and store it dry.", "Leave it where air can reach it."),
+    ("When does it open?", "9 am", "It opens at 10:00."),
+    ("How long is it?", "2 km", "2 miles"),
+    ("How much is it?", "$45", "€45"),
+    ("Which colours are there?", "red, green, blue", "red and green"),
+    ("How much is it and when is it due?", "£80, within 21 days", "It is £80."),
+    ("Where is it?", "in Berlin", "It is in Munich."),
+    ("Which version?", "2.10", "2.1"),
+    ("Is it free?", "No", "Absolutely."),
+    ("Should it be covered?", "It should be covered.", "It should not be covered."),
+    ("What is the rent?", "€45 a day", "It is €45 a day. No, sorry: it is €60."),
+    ("Wie lange dauert sie?", "sechs Monate", "Sie dauert drei Monate."),
+    ("几点开门?", "上午9点", "上午十点开门。"),
+    ("Which code?", "7731", "****"),
     ("这种药一天吃几次?", "一天三次", "每天吃两次。"),
     ("自転車で通れますか。", "通れません。", "はい、通れます。"),
     ("¿Se puede pagar con tarjeta?", "No, solo en efectivo.", "Sí, aceptan cualquier tarjeta."),
@@ -45,6 +78,11 @@ def test_an_answer_that_says_the_same_agrees(question: str, truth: str, answer: 
 @pytest.mark.parametrize(("question", "truth", "answer"), DIFFER)
 def test_an_answer_that_says_something_else_does_not(question: str, truth: str, answer: str) -> None:
     assert answer_match(question, truth, answer).agrees is False
+
+
+@pytest.mark.parametrize(("question", "truth", "answer"), OPEN)
+def test_of_an_answer_that_may_be_either_the_rule_cannot_tell(question: str, truth: str, answer: str) -> None:
+    assert answer_match(question, truth, answer).agrees is None
 
 
 def test_texts_in_two_languages_are_not_compared_by_their_words() -> None:

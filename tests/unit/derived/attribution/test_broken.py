@@ -147,7 +147,7 @@ def test_candidates_tell_how_near_a_page_came_though_nobody_knows_the_index(
 
 
 def test_gold_that_tells_more_comes_before_expectations(tmp_path: Path) -> None:
-    wrong = row(0, "The lamp costs nine.", retrieved_chunks=BESIDE)
+    wrong = row(0, "You may return the lamp within 9 days.", retrieved_chunks=BESIDE)
     plain, expected = cause_of(tmp_path, wrong), cause_of(tmp_path, wrong, {"max_words": 1})
     assert plain is not None
     assert plain == expected

@@ -119,7 +119,12 @@ def test_measures_that_contradict_the_category_make_it_doubtful_too(tmp_path: Pa
 
 
 def test_without_a_judge_refusals_and_answers_that_share_no_word_come_first(tmp_path: Path) -> None:
-    rows = [row(0), row(1, "I don't know.", abstained=True), row(2, "The tent may be returned."), row(3, "No idea.")]
+    rows = [
+        row(0),
+        row(1, "I don't know.", abstained=True),
+        row(2, "The tent may be returned within 5 days."),
+        row(3, "No idea."),
+    ]
     assert [line.query_id for line in run(tmp_path, rows, []).every()] == ["q1", "q3", "q2"]
 
 

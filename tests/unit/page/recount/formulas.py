@@ -84,12 +84,15 @@ def _of_answer(suite: Suite, case: str, measure: str) -> Value:
 
 
 def _correct(suite: Suite, case: str) -> Value:
-    """Return whether an answer is right: by declining, else by a truth that stands in it, else by a judge."""
+    """Return whether an answer is right: by declining, by a truth that stands in it or not, by a judge."""
     about, row = suite.cases[case], suite.rows[case]
     if row["abstained"] or not about["answerable"]:
         return float(row["abstained"] != about["answerable"])
-    if about["ground_truth"].strip():
-        return float(about["ground_truth"].lower() in row["llm_answer"].lower())
+    answer = row["llm_answer"].lower()
+    if about["ground_truth"].lower() in answer and about["ground_truth"].strip():
+        return 1.0
+    if about["ground_truth"].strip() and not re.search(r"\d", re.sub(r"\[.*?\]", "", answer)):
+        return 0.0
     judged = (_score(suite, case, each) for each in ("factuality", "answer_correctness"))
     return next((float(value >= 0.5) for value in judged if value is not None), None)
 
