@@ -77,6 +77,7 @@ def _pages(at: Since, folder: Path, paths: frozenset[str]) -> frozenset[str]:
     below = at.path_of(folder)
     start = f"{below}/" if below else ""
     found = (path.removeprefix(start) for path in paths if path.startswith(start))
+    found = (name for name in found if not any(part.startswith(".") for part in name.split("/")))
     # Of a file that is gone, only the name is left.
     return frozenset(
         name

@@ -115,8 +115,8 @@ def test_without_the_option_nothing_is_explained_until_the_command_does_it(study
     )
 
 
+@pytest.mark.usefixtures("cold_python")  # the warm one has it, for pages
 def test_suites_import_none_of_it_unless_asked(study: Suite) -> None:
-    # The Python that has started has none of it either, or this would fail.
     study.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"
         "    assert not [name for name in sys.modules if name.startswith('rag_harness.derived.attribution')]\n"

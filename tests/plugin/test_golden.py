@@ -274,6 +274,7 @@ def test_a_sabotaged_index_fails_the_gate(golden: Suite, workers: str) -> None:
 
 @pytest.mark.parametrize("workers", both("-n2"))
 def test_vectors_that_do_not_match_are_one_error_and_no_green_gate(golden: Suite, workers: str) -> None:
+    shutil.rmtree(golden.path / ".rag_cache")
     golden.pytester.makeconftest(
         """
         import numpy as np

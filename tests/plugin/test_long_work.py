@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
@@ -28,6 +29,7 @@ SAID = r"rag: embedding (4 (chunks|queries): starting|[1-4]/4 (chunks|queries), 
 
 @pytest.fixture
 def slow(suite: Suite) -> Suite:
+    shutil.rmtree(suite.path / ".rag_cache")  # what is embedded is waited for
     suite.pytester.makeconftest(SLOW_MODEL)
     return suite
 

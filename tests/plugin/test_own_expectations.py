@@ -121,7 +121,7 @@ def test_a_changed_mark_is_scored_anew_and_asks_nothing(fixed: Suite) -> None:
     )
     text = " ".join(said.stdout.str().split())
     assert "What answers of mine owe has changed: expectations cannot be compared." in text
-    assert "mine: no sure change; 0 of 3 measures differ" in text
+    assert "mine: no sure change; 1 of 4 measures differ" in text
 
 
 def test_a_mark_beside_the_pipeline_in_one_file_and_a_line_of_a_question_change_no_answer(fixed: Suite) -> None:

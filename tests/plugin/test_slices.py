@@ -59,7 +59,7 @@ def test_the_winner_of_each_slice_is_printed_and_kept(two: Suite, workers: str) 
     result.stdout.fnmatch_lines(
         [
             "*= rag slices =*",
-            "*is by Holm over 2 tests: all pairs on all slices",
+            "*are by Holm over 2 tests: all pairs on all slices",
             "token_f1*cases  best",
             "query_type=direct*20  careful 0.900 [[]*",
             "  careful wins: +0.400 [[]*",
