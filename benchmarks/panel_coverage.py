@@ -1,4 +1,4 @@
-"""How often does the interval of a mean that a panel has corrected hold the mean that people would give?
+"""How often does the interval of a panel's corrected mean hold the mean that people would give?
 
     python benchmarks/panel_coverage.py [draws]
 
@@ -23,7 +23,8 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.stats.ppi_vector import ppi_panel_mean
+from rag_harness.stats.panels import panel_values
+from rag_harness.stats.ppi import ppi_mean
 
 Floats = npt.NDArray[np.float64]
 LABELS, ANSWERS, JUDGES = 50, 1000, 3
@@ -66,8 +67,8 @@ def coverage(world: World, draws: int, judges: int = JUDGES, seed: int = 0) -> t
     held, widths = 0, 0.0
     for _ in range(draws):
         labels, scores = world.draw(rng)
-        scores = scores[:, :judges]
-        found = ppi_panel_mean(labels[:LABELS], scores[:LABELS], scores[LABELS:])
+        said = panel_values("mean", scores[:, :judges].T)
+        found = ppi_mean(labels[:LABELS], said[:LABELS], said[LABELS:])
         assert found.interval is not None
         low, high = found.interval
         held += low <= truth <= high

@@ -1,4 +1,4 @@
-"""What ``kb queries`` drafts, by rules or by a model, and the lines that say what came of it."""
+"""What ``kb queries`` drafts, and the lines that say what came of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands.with_settings import run_closing
 from rag_harness.commands.writer import writer_parts
+from rag_harness.errors import SettingsError
 
 if TYPE_CHECKING:
     from rag_harness.authoring.questions import DocumentCollection, Draft, GeneratedQuestions
@@ -57,14 +58,18 @@ def drafted(
 ) -> Drafted:
     """Return the questions and the conversations that the command line asks for."""
     from rag_harness.authoring.questions import EMBEDDED, make_questions
-    from rag_harness.authoring.questions.conversing import make_conversations
+    from rag_harness.authoring.questions.conversing import GeneratedConversations
 
     talks = chosen.conversations or 0
     if chosen.writer == "llm":
         return _written_by_model(chosen, collection, wanted, talks, rejected)
+    if talks:
+        raise SettingsError(
+            "A model drafts conversations, and none was named: add --writer llm, with --writer-model and "
+            "--writer-base-url."
+        )
     questions = make_questions(collection, wanted, chosen.seed, chosen.most_shared, rejected)
-    found = make_conversations(collection, talks, chosen.seed, chosen.most_shared, rejected, questions.drafts)
-    return Drafted(EMBEDDED, wanted, talks, questions, found)
+    return Drafted(EMBEDDED, wanted, talks, questions, GeneratedConversations())
 
 
 def _written_by_model(
@@ -100,8 +105,8 @@ def why_nothing(folder: Path, found: Drafted) -> str:
     if not (found.talks or any(found.wanted.values())):
         return "No question and no conversation is asked for. Give a number of them."
     if not any(found.wanted.values()):
-        why = "; ".join(f"{reason} ({count})" for reason, count in found.conversations.ended.most_common(3))
-        return f"No conversation can be drafted of {folder}: {why}. Write some yourself, or with a model: --writer llm"
+        why = ", ".join(f"{count} × {reason}" for reason, count in found.conversations.dropped.most_common(3))
+        return f"No conversation was drafted of {folder}: {why or 'its pages have no text'}. Write some yourself."
     why = ", ".join(f"{count} × {reason}" for reason, count in found.questions.dropped.most_common(3))
     found_any = f"The facts found were dropped: {why}." if why else NO_FACT
     return f"No question can be asked of {folder}. {found_any} Write questions yourself, or with a model: --writer llm"
@@ -141,8 +146,5 @@ def _dropped(dropped: Mapping[str, int], what: str) -> list[str]:
 
 def _short_of_talks(found: Drafted) -> list[str]:
     talks = found.conversations
-    if not talks.short:
-        return []
-    reasons = [f"  {count:6}  {reason}" for reason, count in talks.ended.most_common()]
     bears = f"the text bears {len(talks.drafts)} whose turns pass the filters"
-    return [f"Asked for {found.talks} conversations; {bears}{':' if reasons else '.'}", *reasons]
+    return [f"Asked for {found.talks} conversations; {bears}."] if talks.short else []

@@ -15,12 +15,20 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "output", type=Path, nargs="?", default=Path("output"), help="output folder of a run; default: output"
     )
-    parser.add_argument("--to", required=True, choices=TARGETS, help="the tool")
+    parser.add_argument("--to", required=True, type=_target, choices=TARGETS, help="the tool")
     where = "folder or file of targets that are files; default: exported"
     parser.add_argument("-o", dest="place", type=Path, default=Path("exported"), metavar="PLACE", help=where)
     parser.add_argument("--url", default="", help="address of the tool's server; default: as its own client finds it")
     project = "name under which the tool keeps them; default: rag-harness"
     parser.add_argument("--project", default="rag-harness", metavar="NAME", help=project)
+
+
+def _target(name: str) -> str:
+    from rag_harness.exports.targets import REMOVED
+
+    if name in REMOVED:
+        raise argparse.ArgumentTypeError(REMOVED[name])
+    return name
 
 
 def run_export(chosen: argparse.Namespace) -> int:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
-from rag_harness.errors import PrerequisiteError, SettingsError
-from rag_harness.registry.installed import install
+from rag_harness.errors import SettingsError
 from rag_harness.service.access.principal import COLLECTION, SCOPES
+from rag_harness.service.access.rates import parsed_rate
 from rag_harness.service.options import Options
 from rag_harness.service.unseen import unseen_fault
 from rag_harness.shown.terminal import say
@@ -106,16 +106,7 @@ def _check(chosen: argparse.Namespace) -> None:
     if chosen.label and (fault := unseen_fault(chosen.label)):
         raise SettingsError(f"The label {fault}. Name the key by words on one line.")
     if chosen.rate:
-        _check_rate(chosen.rate)
-
-
-def _check_rate(rate: str) -> None:
-    from rag_harness.service.access.rates import parsed_rate
-
-    try:
-        parsed_rate(rate)
-    except ImportError as error:
-        raise PrerequisiteError(f"--rate needs the package {error.name!r}. Install it: {install('service')}") from error
+        parsed_rate(chosen.rate)
 
 
 @contextmanager

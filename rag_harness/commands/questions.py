@@ -40,7 +40,7 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
     for name in KIND_SHARES:
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
-    talks = "conversations of 3 to 6 turns; without -n and kinds, no single question beside them"
+    talks = "conversations of 3 to 6 turns, by --writer llm; without -n and kinds, no single question beside them"
     parser.add_argument("--conversations", type=_count, metavar="N", help=talks)
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
     add_settings(parser, WRITER_SETTINGS, ("", "rag-"))

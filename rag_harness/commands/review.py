@@ -27,40 +27,27 @@ def review_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the questions: queries.jsonl")
     documents = "folder of their documents; default: rag_kb_dir of the ini file or KB_DIR, or the file's own folder"
     parser.add_argument("--kb", type=Path, metavar="DIR", help=documents)
-    parser.add_argument("--by", metavar="NAME", help="who reviews; default: git's user.name, else the system's")
+    who = "who reviewed, where the page has no name; default: git's user.name, else the system's"
+    parser.add_argument("--by", metavar="NAME", help=who)
     parser.add_argument("--kind", default="", metavar="KIND", help="of this kind alone: direct, multi_hop, negative")
     parser.add_argument("--only", choices=_STATES, default="", help="in this state alone")
     parser.add_argument("--sample", type=int, metavar="N", help="so many, drawn; the same ones each time")
     parser.add_argument("--seed", type=int, default=0, help="another one draws others; default: 0")
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--page", type=Path, metavar="HTML", help="write a page to review in a browser instead")
-    instead.add_argument("--take", type=Path, metavar="JSONL", help="take what such a page has downloaded")
+    either = parser.add_mutually_exclusive_group()
+    written = "the page that is written, to review in a browser; default: review.html"
+    either.add_argument("--page", type=Path, default=Path("review.html"), metavar="HTML", help=written)
+    either.add_argument("--take", type=Path, metavar="JSONL", help="take what the page has downloaded")
 
 
 def run_review(chosen: argparse.Namespace) -> int:
-    """Review questions in the terminal, or as a page."""
+    """Write a page to review questions on, or take what one has downloaded."""
     from rag_harness.authoring.questions.review.alone import alone_with
-    from rag_harness.authoring.questions.review.review_terminal import check_terminal
 
     _check(chosen)
-    if chosen.page:
-        return _page(chosen)
     if not chosen.take:
-        check_terminal()
+        return _page(chosen)
     with alone_with(chosen.file):
-        return _take(chosen) if chosen.take else _review(chosen)
-
-
-def _review(chosen: argparse.Namespace) -> int:
-    from rag_harness.authoring.questions.review.reviewed import review
-    from rag_harness.authoring.questions.review.session import review_progress
-
-    file, numbers = _questions(chosen)
-    if numbers:
-        who = _who(chosen.by)
-        session = review(file, numbers, _showing(chosen, file), who)
-        say(f"{chosen.file}: {review_progress(session.counts())}")
-    return 0
+        return _take(chosen)
 
 
 def _page(chosen: argparse.Namespace) -> int:
@@ -110,9 +97,9 @@ def _check(chosen: argparse.Namespace) -> None:
     if chosen.sample is not None and chosen.sample < 1:
         raise SettingsError(f"--sample {chosen.sample} would show nothing. Give a number from 1, or leave it out.")
     page = chosen.page
-    if page and (page.is_dir() or page.suffix.lower() not in (".html", ".htm")):
+    if not chosen.take and (page.is_dir() or page.suffix.lower() not in (".html", ".htm")):
         raise SettingsError(f"--page {page} is no HTML file. Name one that ends with .html.")
-    if page and not page.absolute().parent.is_dir():
+    if not chosen.take and not page.absolute().parent.is_dir():
         raise DataError(f"No folder {page.parent} to write {page.name} into. Make it, or name another file.")
     if not chosen.file.is_file():
         what = "is a folder" if chosen.file.is_dir() else "is not there"
@@ -130,7 +117,7 @@ def _showing(chosen: argparse.Namespace, file: ReviewFile) -> Showing:
 
     named = {page for row in file.rows for page in own_pages(row)}
     folder = chosen.kb or documents_of(chosen.file, named)
-    if chosen.page and chosen.page.resolve().is_relative_to(folder.resolve()):
+    if not chosen.take and chosen.page.resolve().is_relative_to(folder.resolve()):
         raise SettingsError(
             f"--page {chosen.page} lies among the documents, and would be read as one. Name a place outside of {folder}"
         )

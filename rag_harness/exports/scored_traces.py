@@ -54,7 +54,6 @@ class ScoredTrace:
         labels: short facts about it.
         documents: what was retrieved, best first; None for a further chunk of a document.
         gold: the documents that should be.
-        owes: whether something is expected of the answer.
     """
 
     trace_id: str
@@ -71,7 +70,6 @@ class ScoredTrace:
     labels: Mapping[str, str]
     documents: Sequence[str | None] = ()
     gold: frozenset[str] = frozenset()
-    owes: bool = False
 
 
 def scored_traces(run: ScoredRun, output: Path) -> Iterator[ScoredTrace]:
@@ -106,7 +104,6 @@ def _trial(run: ScoredRun, record: Mapping[str, Any], case: Case | None) -> Scor
         {key: str(record[key]) for key in _LABELLED if record[key]},
         record["retrieved"] or (),
         frozenset(doc for doc, grade in case.qrels.items() if grade > 0) if case else frozenset(),
-        bool(case and case.expect),
     )
 
 

@@ -9,9 +9,7 @@ from rag_harness.exports.langfuse_traces import to_langfuse
 from rag_harness.exports.mlflow_runs import to_mlflow
 from rag_harness.exports.otlp_trials import to_otlp
 from rag_harness.exports.phoenix_annotations import to_phoenix
-from rag_harness.exports.promptfoo_results import to_promptfoo
 from rag_harness.exports.table_files import to_csv, to_parquet
-from rag_harness.exports.wandb_runs import to_wandb
 
 TARGETS: Mapping[str, Target] = {
     "csv": to_csv,
@@ -20,7 +18,11 @@ TARGETS: Mapping[str, Target] = {
     "langfuse": to_langfuse,
     "phoenix": to_phoenix,
     "otlp": to_otlp,
-    "promptfoo": to_promptfoo,
-    "wandb": to_wandb,
 }
 """How a run is exported, by the tool's name."""
+
+REMOVED: Mapping[str, str] = {
+    "promptfoo": "There is no export to promptfoo; use --to csv, or rag-harness report for a page of all trials.",
+    "wandb": "There is no export to Weights & Biases; use --to csv, whose scores.csv its client logs as a table.",
+}
+"""What is used in place of a target that was removed."""

@@ -13,7 +13,7 @@ from rag_harness.settings import Settings
 from rag_harness.settings.judge_keys import settings_by_table
 from rag_harness.settings.role_tables import JudgeTable
 
-_RULES = "--rag-panel=majority, mean or calibrated"
+_RULES = "--rag-panel=majority, mean or median"
 
 
 @dataclass(frozen=True, slots=True)

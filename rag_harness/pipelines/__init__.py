@@ -1,16 +1,16 @@
 """The parts of every pipeline, and the lookup of experiments by name.
 
-The shipped experiments are files of ``studies/``. Other packages register theirs under the entry point
-``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. The description of a service makes it an experiment
-(``endpoint/``). Studies, plugin, commands and service call this room. It imports no study, measure or judge.
+The shipped experiments are files of ``studies/``, and their variants. Other packages register theirs under the entry
+point ``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. The description of a service makes it an
+experiment (``endpoint/``). Studies, plugin, commands and service call this room. It imports no study, measure or judge.
 Public: the functions below, and ``parts.RunParts``. Begin reading with ``parts``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache, partial, update_wrapper
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,13 +40,32 @@ def _modules() -> dict[str, str]:
     """Return the module of each experiment of ``studies/``, from the names of the files. None is imported."""
     files = sorted(STUDIES.glob("*/*.py"))
     found = {_experiment_of(file.stem): f"rag_harness.studies.{file.parent.name}.{file.stem}" for file in files}
-    return {name: module for name, module in found.items() if name}
+    named = {name: module for name, module in found.items() if name}
+    return {**named, **{name: named[variant.of] for name, variant in _variants().items()}}
+
+
+def _variants() -> Mapping[str, Any]:
+    """Return the shipped experiments that are another one with a value changed."""
+    found: Mapping[str, Any] = import_module("rag_harness.studies.variants").VARIANTS
+    return found
 
 
 @lru_cache
 def built_in() -> dict[str, str]:
-    """Return the file names of the shipped experiments, by id."""
-    return {name: module.rpartition(".")[2] for name, module in _modules().items()}
+    """Return the stems of the result files of the shipped experiments, by id."""
+    files = {name: module.rpartition(".")[2] for name, module in _modules().items()}
+    return dict(sorted({**files, **{name: variant.file for name, variant in _variants().items()}}.items()))
+
+
+def is_variant(experiment: str) -> bool:
+    """Return whether it is another shipped experiment with a value changed."""
+    return experiment in _variants()
+
+
+def shipped_source(experiment: str) -> Path | None:
+    """Return the file that builds a shipped experiment; None for another one."""
+    module = _modules().get(experiment)
+    return STUDIES.joinpath(*module.split(".")[2:]).with_suffix(".py") if module else None
 
 
 def known_experiments(settings: Settings | None = None) -> list[str]:
@@ -141,8 +160,9 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
         )
         return configured
     if experiment in built_in():
-        build: Callable[[Any], Any] = import_module(_modules()[experiment]).build
-        return build
+        build: Callable[..., Any] = import_module(_modules()[experiment]).build
+        variant = _variants().get(experiment)
+        return update_wrapper(partial(build, name=experiment, **variant.values), build) if variant else build
     if experiment in _registered():
         registered_build: Callable[[Any], Any] = _registered()[experiment].load()
         return registered_build

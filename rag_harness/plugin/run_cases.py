@@ -66,13 +66,13 @@ class RunCases:
 
         To find that out, its file is read and not imported: tests of all experiments are collected, and few are run.
         """
-        from rag_harness.pipelines import STUDIES, answering, built_in
+        from rag_harness.pipelines import answering, shipped_source
 
         asked = answering(experiment, self._settings.get())
         if any({experiment, asked} & {*spec.experiments} for spec in self._settings.get().data):
             return False
-        files = STUDIES.glob(f"*/{built_in()[asked]}.py") if asked in built_in() else ()
-        return any("DATA" not in file.read_text(encoding="utf-8") for file in files)
+        file = shipped_source(asked)
+        return file is not None and "DATA" not in file.read_text(encoding="utf-8")
 
     def all_of(self, experiment: str) -> Sequence[Case]:
         """Return all queries of an experiment with their gold, in the order of the file."""

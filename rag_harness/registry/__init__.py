@@ -28,7 +28,6 @@ _EXTRA_OF = {
     "qdrant_client": "qdrant",
     "pyarrow": "parquet",
     "mlflow": "mlflow",
-    "wandb": "wandb",
     "mammoth": "office",
     "openpyxl": "office",
     "jsonschema": "expect",

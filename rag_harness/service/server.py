@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-# Both are imported late where they are used. If one is missing, the error should come at the start and name it.
-import limits  # noqa: F401
+# Imported late where it is used. If it is missing, the error should come at the start and name it.
 import python_multipart  # noqa: F401
 
 from rag_harness.dataset.ingest.isolated import end_all

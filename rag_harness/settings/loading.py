@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 _SHORTEST_REFUSAL = 3
 """Fewest characters of a phrase: a shorter one would be found in answers that decline nothing."""
 
+_REMOVED = {
+    (
+        "panel",
+        "calibrated",
+    ): "a gate on measure~calibrated corrects any rule's figure; take mean or median",
+}
+"""What is used in place of a value that was removed."""
+
 
 def load_settings(
     command_line: Mapping[str, Any] | None = None,
@@ -153,7 +161,8 @@ def _explain(line: Any, each: Field[Any]) -> str:
     where = f"{env_name(each)} in the environment or .env"
     if each.metadata["flag"] and not each.metadata.get("secret"):
         where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
-    return f"{each.name} is {shown}: {line['msg']}. Set it with {where}."
+    removed = _REMOVED.get((each.name, str(line["input"])))
+    return f"{each.name} is {shown}: {removed or line['msg']}. Set it with {where}."
 
 
 def _replaying(settings: Settings, command_line: Mapping[str, Any]) -> Settings:

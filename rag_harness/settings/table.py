@@ -31,7 +31,7 @@ EngineName = Literal["local", "ray"]
 HistoryOf = Literal["gold", "own", "both"]
 ForeignText = Literal["refuse", "allow"]
 FailedTurn = Literal["shown", "skip"]
-PanelRule = Literal["", "majority", "mean", "calibrated"]
+PanelRule = Literal["", "majority", "mean", "median"]
 Population = Literal["like", "finite"]
 
 
@@ -323,9 +323,7 @@ class Settings:
         "are a panel; default: embedded without an LLM, else fused",
         "judging",
     )
-    panel: PanelRule = option(
-        "", "how several judges decide: majority (the median), mean, or calibrated against people's labels", "judging"
-    )
+    panel: PanelRule = option("", "how several judges decide: majority, mean or median of their scores", "judging")
     judge_model: str = option(
         "",
         "chat model that judges, or the encoder's classifier; default: the profile's, else the chat model",

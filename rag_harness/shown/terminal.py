@@ -63,40 +63,6 @@ def ask(question: str) -> str:
     return input(block(question))
 
 
-class LineShown:
-    """A line that a person types key by key, below a question that may have several lines."""
-
-    def __init__(self, question: str) -> None:
-        *above, self._before = block(question).split("\n")
-        self._rows = 0
-        say(*above)
-
-    def show(self, typed: str, behind: str = "") -> None:
-        """Show what is typed so far, with the cursor before ``behind``."""
-        from rich.cells import cell_len
-
-        width = shutil.get_terminal_size().columns
-        before, text = f"{self._before}{line(typed)}", f"{self._before}{line(typed + behind)}"
-        rows, beyond = divmod(cell_len(text), width)
-        down = "" if beyond else " \r"  # a terminal begins a new row when there is something to write in it
-        begin, self._rows = self._rows, cell_len(before) // width
-        _write(f"{_up(begin)}\r\x1b[J{text}{down}{_up(rows - self._rows)}\r", sys.stdout)
-        _write(_right(cell_len(before) % width), sys.stdout)
-
-    def end(self, typed: str) -> None:
-        """Show the whole line, and go on below it."""
-        self.show(typed)
-        _write("\n", sys.stdout)
-
-
-def _up(rows: int) -> str:
-    return f"\x1b[{rows}A" if rows else ""
-
-
-def _right(cells: int) -> str:
-    return f"\x1b[{cells}C" if cells else ""
-
-
 def redraw(text: str, to: TextIO) -> None:
     """Replace the current line of the terminal by ``text``; an empty text clears the line."""
     _write(f"{_REDRAW}{line(text)}", to)

@@ -16,13 +16,15 @@ def panel_values(rule: str, values: npt.ArrayLike) -> Floats:
     """Return the panel's value of each item, shape (items,); NaN where a judge has none.
 
     Args:
-        rule: ``majority`` is the median: of verdicts of 0 or 1 what most judges say, and 0.5 where they are even. Any
-            other rule is the mean.
+        rule: ``majority`` is 1 where most judges say more than 0.5, 0 where most say less, and 0.5 where they are
+            even. ``median`` and ``mean`` are those of their values.
         values: shape (judges, items), NaN where a judge has no value.
     """
     said = np.asarray(values, np.float64)
-    # Neither function passes over a NaN: a panel without one of its judges has no value.
-    return np.asarray(np.median(said, axis=0) if rule == "majority" else said.mean(axis=0))
+    # No function passes over a NaN: a panel without one of its judges has no value.
+    if rule == "majority":
+        return np.asarray((1 + np.sign(np.sign(said - 0.5).sum(axis=0))) / 2)
+    return np.asarray(np.median(said, axis=0) if rule == "median" else said.mean(axis=0))
 
 
 class Votes(NamedTuple):

@@ -101,7 +101,7 @@ def test_a_table_is_asked_as_the_page_says(suite: Suite) -> None:
     assert [row["query_id"] for row in suite.rows()] == ["a1", "a2"]
 
 
-@pytest.mark.parametrize("target", ["csv", "parquet", "promptfoo"])
+@pytest.mark.parametrize("target", ["csv", "parquet"])
 def test_files_are_exported_as_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str
 ) -> None:

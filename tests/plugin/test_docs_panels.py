@@ -32,7 +32,7 @@ def test_its_command_names_the_panel_that_it_says() -> None:
     members = [(member.judge, member.model) for member in panel_of(settings())]
     assert f"`{panel_label(settings().panel, members)}`" in PAGE
     rules = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
-    assert rules == {"majority", "mean", "calibrated"}
+    assert rules == {"majority", "mean", "median"}
 
 
 def test_its_calibrations_are_of_each_judge_of_its_command() -> None:
@@ -50,7 +50,7 @@ def test_what_takes_one_judge_refuses_a_panel() -> None:
 
 
 def test_another_rule_asks_nobody(panel: Suite) -> None:
-    for rule in ("mean", "majority", "calibrated"):
+    for rule in ("mean", "majority", "median"):
         options = ["--rag-measures=faithfulness", "--rag-judge=kind@plain,strict@plain", f"--rag-panel={rule}"]
         panel.run(*options).assert_outcomes(passed=4)
         assert asked(panel) == {"kind plain": 4, "strict plain": 4}

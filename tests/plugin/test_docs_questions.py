@@ -20,7 +20,7 @@ from tests.plugin.conftest import Suite
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
-    *("generate", "review-questions", "review-in-browser", "check-questions", "draft-conversations", "init", "golden"),
+    *("generate", "review-questions", "check-questions", "draft-conversations", "init", "golden"),
     *("generate-kb", "generate-kb-with-a-model", "validate-kb", "import-export", "export-scores", "your-documents"),
     *("ingest", "ingest-large", "unreadable-files"),
 )

@@ -110,7 +110,7 @@ def summary(suite: Suite) -> dict[str, Any]:
     [
         pytest.param("majority", 1.0, marks=pytest.mark.long),
         ("mean", 0.8),
-        pytest.param("calibrated", 0.8, marks=pytest.mark.long),
+        pytest.param("median", 1.0, marks=pytest.mark.long),
     ],
 )
 def test_the_figure_of_a_panel_is_made_of_all_judges_whose_lines_stay_their_own(
@@ -133,8 +133,8 @@ def test_workers_ask_each_judge_once_and_a_second_run_asks_only_the_new_judge(pa
     panel.pytester.makeconftest("import sys\n\nimport xdist.plugin\n\nxdist.plugin._sys_path[:] = sys.path\n")
     panel.run(MEASURES, "--rag-judge=kind@plain,strict@plain", "--rag-panel=mean", "-n2").assert_outcomes(passed=4)
     assert asked(panel) == {"kind plain": 4, "strict plain": 4}
-    again = panel.run(MEASURES, "--rag-judge=strict@plain,kind@mild,kind@plain", "--rag-panel=majority")
-    again.stdout.fnmatch_lines(["judged by panel of 3 (majority): strict plain, kind mild, kind plain"])
+    again = panel.run(MEASURES, "--rag-judge=strict@plain,kind@mild,kind@plain", "--rag-panel=median")
+    again.stdout.fnmatch_lines(["judged by panel of 3 (median): strict plain, kind mild, kind plain"])
     assert asked(panel) == {"kind plain": 4, "strict plain": 4, "kind mild": 4}
     assert summary(panel)["e3"]["faithfulness"] == pytest.approx(0.4)
     alone = panel.run(MEASURES, "--rag-judge=strict", "--rag-judge-model=plain")
@@ -192,7 +192,7 @@ def test_a_test_sees_the_score_of_the_panel(panel: Suite) -> None:
         pytest.param(
             "kind,strict",
             "",
-            "*names 2 judges: say how they decide, --rag-panel=majority, mean or calibrated*",
+            "*names 2 judges: say how they decide, --rag-panel=majority, mean or median*",
             marks=pytest.mark.long,
         ),
         pytest.param(
@@ -232,7 +232,7 @@ def label(suite: Suite) -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    ["calibrated", pytest.param("mean", marks=pytest.mark.long), pytest.param("majority", marks=pytest.mark.long)],
+    ["mean", pytest.param("median", marks=pytest.mark.long), pytest.param("majority", marks=pytest.mark.long)],
 )
 def test_people_correct_a_panel_and_say_what_it_is_worth(
     panel: Suite, rule: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

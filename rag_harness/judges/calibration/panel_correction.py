@@ -21,10 +21,8 @@ from rag_harness.judges.calibration.correct import (
     labels_of,
 )
 from rag_harness.judges.calibration.saved import Calibration, LabelledScore
-from rag_harness.results.panel_names import judge_label
 from rag_harness.stats.panels import panel_values
-from rag_harness.stats.ppi import Corrected, ppi_mean
-from rag_harness.stats.ppi_vector import ppi_panel_mean
+from rag_harness.stats.ppi import ppi_mean
 
 Item = tuple[str, str]
 
@@ -93,9 +91,8 @@ def corrected_panel_mean(
 ) -> CorrectedMean:
     """Return the corrected mean of the answers that every judge has scored.
 
-    With the rule ``calibrated`` the scores of all judges correct it, each with a weight of its own. With another rule
-    the panel's figure does, as the score of one judge would. ``others`` are values without a judge; they count as they
-    are.
+    The panel's figure corrects it, as the score of one judge would. ``others`` are values without a judge; they count
+    as they are.
 
     Raises:
         DataError: a judge has no calibration, or the labels are too few or of other answers.
@@ -103,31 +100,11 @@ def corrected_panel_mean(
     labels = panel_labels(each, calibrations)
     judged = sorted(set.intersection(*(set(scores.values) for scores in each)))
     rest = [[scores.values[query] for scores in each] for query in judged if query not in labels.current]
-    if rule == "calibrated":
-        vector = ppi_panel_mean(labels.human, labels.scores, rest, labels.clusters, confidence=confidence)
-        weights = ", ".join(
-            f"{judge_label(scores.author.judge, scores.author.model)} {weight:.2f}"
-            for scores, weight in zip(each, vector.weights, strict=True)
-        )
-        found = Corrected(
-            vector.value,
-            vector.interval,
-            float(sum(vector.weights)),
-            vector.people,
-            vector.labels,
-            vector.clusters,
-            vector.unlabelled,
-            "Student's t",
-            vector.reason,
-        )
-        how = f"λ of {weights}"
-    else:
-        ours, theirs = _together(rule, labels.scores), _together(rule, rest)
-        found = ppi_mean(labels.human, ours, theirs, labels.clusters, confidence=confidence)
-        how = f"λ = {found.lam:.2f}"
+    ours, theirs = _together(rule, labels.scores), _together(rule, rest)
+    found = ppi_mean(labels.human, ours, theirs, labels.clusters, confidence=confidence)
     if found.interval is None:
         raise DataError(f"the panel cannot be corrected: {found.reason}. Label more answers, then: {CALIBRATE_AGAIN}")
-    said = f"calibrated on {found.labels} labels, panel of {len(each)} ({rule}), {how}{_notes(labels)}"
+    said = f"calibrated on {found.labels} labels, panel of {len(each)} ({rule}), λ = {found.lam:.2f}{_notes(labels)}"
     return joined(found, found.interval, len(judged), others, said)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -10,14 +11,24 @@ from functools import lru_cache
 from math import ceil
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from rag_harness.errors import SettingsError
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.problems import ProblemError
 
-if TYPE_CHECKING:
-    from limits import RateLimitItem
+_RATE = re.compile(
+    r"\s*([0-9]{1,9})\s*(?:/|per)\s*([0-9]{1,9})?\s*(second|minute|hour|day|month|year)s?\s*", re.IGNORECASE
+)
+_DAY = 86_400
+_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": _DAY, "month": 30 * _DAY, "year": 360 * _DAY}
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """``most`` requests in a moving window of ``window`` seconds."""
+
+    most: int
+    window: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +52,7 @@ class Rates:
     """The rates of one server.
 
     Rates use the monotonic clock. If the machine's clock were used and set back an hour, a key would be locked out for
-    that hour. The storage of the package ``limits`` uses the machine's clock, so here the package only parses rates.
+    that hour.
 
     Args:
         default: the rate of keys without their own, e.g. ``600/minute``; empty is no limit.
@@ -62,40 +73,35 @@ class Rates:
         rate = principal.rate or self._default
         if principal.key_id is None or not rate:
             return None
-        item = parsed_rate(rate)
+        parsed = parsed_rate(rate)
         with self._lock:
             now, taken = self._now(), self._taken[principal.key_id]
-            del taken[: bisect_right(taken, now - item.get_expiry())]
-            fits = len(taken) < item.amount
+            del taken[: bisect_right(taken, now - parsed.window)]
+            fits = len(taken) < parsed.most
             if fits:
                 taken.append(now)
-            standing = _standing(item, taken, now)
+            standing = _standing(parsed, taken, now)
         if not fits:
             raise _too_many(rate, standing)
         return standing
 
 
-def _standing(item: RateLimitItem, taken: Sequence[float], now: float) -> RateLeft:
-    window = item.get_expiry()
-    return RateLeft(item.amount, window, max(0, item.amount - len(taken)), max(1, ceil(taken[0] + window - now)))
+def _standing(rate: Rate, taken: Sequence[float], now: float) -> RateLeft:
+    seconds = max(1, ceil(taken[0] + rate.window - now))
+    return RateLeft(rate.most, rate.window, max(0, rate.most - len(taken)), seconds)
 
 
 @lru_cache(maxsize=256)
-def parsed_rate(rate: str) -> RateLimitItem:
-    """Return a parsed rate.
+def parsed_rate(rate: str) -> Rate:
+    """Return a rate of words such as ``60/minute`` or ``5 per 10 seconds``.
 
     Raises:
         SettingsError: the rate cannot be read.
     """
-    from limits import parse_many
-
-    try:
-        (item,) = parse_many(rate)
-    except ValueError:
-        item = None
-    if item is None or item.amount < 1:
+    found = _RATE.fullmatch(rate)
+    if found is None or int(found[1]) < 1 or found[2] == "0":
         raise SettingsError(f"{rate!r} is no rate. Write a number and a time: 60/minute, 10/second, 1000/hour.")
-    return item
+    return Rate(int(found[1]), int(found[2] or 1) * _SECONDS[found[3].lower()])
 
 
 def _too_many(rate: str, standing: RateLeft) -> ProblemError:

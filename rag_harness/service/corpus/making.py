@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.pipelines import builder, experiment
+from rag_harness.pipelines import builder, experiment, is_variant
 from rag_harness.protocols import Experiment
 from rag_harness.retrieval.indexes.live_opening import opening_of
 from rag_harness.service.corpus.contents import Contents
@@ -45,7 +45,8 @@ def served_experiment(name: str, models: ServerModels) -> ServedExperiment:
         RegistryError: there is no such experiment.
         SettingsError: a service cannot index them so.
     """
-    strict = str(getattr(import_module(builder(name, models.settings).__module__), "STRICT", ""))
+    module = import_module(builder(name, models.settings).__module__)
+    strict = "" if is_variant(name) else str(getattr(module, "STRICT", ""))
     parts = CollectionParts(Lasting(models, CollectionStores(None, {}), _Nothing()), Contents())
     for each in filter(None, (name, strict)):
         experiment(each, parts)

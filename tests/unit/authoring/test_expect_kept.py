@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.questions.review.page import html_of
 from rag_harness.authoring.questions.review.reviewed_rows import accepted, edited, question_digest
 from rag_harness.commands import FOUND
-from tests.unit.authoring.questions.review.drafts import ROWS, drafted, read, row, session, showing, write
+from tests.unit.authoring.questions.review.drafts import ROWS, drafted, read, row, showing, write
 from tests.unit.authoring.questions.review.test_page import data_of
 
 EXPECT: list[dict[str, Any]] = [
@@ -21,18 +19,6 @@ EXPECT: list[dict[str, Any]] = [
     {"cites": "delivery.md"},
 ]
 ASKED = row(1, expect=EXPECT)
-
-
-@pytest.mark.parametrize("keys", ["a", "abu", "e", "r", "rbu"], ids=["accept", "undo", "edit", "reject", "bring back"])
-def test_a_review_in_the_terminal_keeps_it(tmp_path: Path, keys: str) -> None:
-    file = drafted(tmp_path, ASKED, *ROWS[1:])
-    review = session(file, ["1"], {"ground_truth": "It is 9 days."})
-    for key in keys:
-        review.press(key)
-    rows = [*read(file), *read(file.with_name("queries.rejected.jsonl"))]
-    (kept,) = (each for each in rows if each["query_id"] == "q_001")
-    assert (kept != ASKED) is ("u" not in keys)
-    assert kept["expect"] == EXPECT
 
 
 def test_a_review_on_the_page_keeps_it_as_the_file_has_it(tmp_path: Path) -> None:

@@ -85,3 +85,12 @@ def test_what_cannot_be_exported_is_said(exporting: Exporting, output: Path, tmp
     assert "which has the verdicts: the run did not come to its end" in exporting("csv")[1]
     (output / "run.json").unlink()
     assert exporting("csv")[0] == 2
+
+
+@pytest.mark.parametrize("target", ["promptfoo", "wandb"])
+def test_a_removed_target_names_what_is_used_in_its_place(
+    exporting: Exporting, capsys: pytest.CaptureFixture[str], target: str
+) -> None:
+    with pytest.raises(SystemExit):
+        exporting(target)
+    assert "use --to csv" in capsys.readouterr().err

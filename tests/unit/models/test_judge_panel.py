@@ -43,7 +43,7 @@ def test_each_judge_has_settings_in_which_it_is_alone() -> None:
 @pytest.mark.parametrize(
     ("judge", "panel", "said"),
     [
-        ("embedded,mock", "", "names 2 judges: say how they decide, --rag-panel=majority, mean or calibrated"),
+        ("embedded,mock", "", "names 2 judges: say how they decide, --rag-panel=majority, mean or median"),
         ("embedded", "mean", "--rag-judge names one judge, embedded. Name two or more"),
         ("", "mean", "--rag-judge names no judge"),
         ("fused@gpt-x", "", "write --rag-judge=fused --rag-judge-model=gpt-x"),
@@ -94,3 +94,8 @@ def test_a_silent_judge_leaves_the_panel_without_a_score_and_is_named() -> None:
     nothing = Score(None, "no context", undefined=True)
     assert panel_score("mean", {"a": nothing, "b": nothing}) == nothing
     assert panel_score("mean", {"a": Score(1.0), "b": Score(0.5)}).value == 0.75
+
+
+def test_a_removed_rule_names_what_is_used_in_its_place() -> None:
+    with pytest.raises(SettingsError, match="a gate on measure~calibrated corrects any rule's figure"):
+        load_settings({"panel": "calibrated"})

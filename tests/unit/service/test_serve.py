@@ -200,7 +200,7 @@ def test_an_exporter_that_is_not_installed_is_named(
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("package", ["fastapi", "uvicorn", "limits", "python_multipart", "structlog"])
+@pytest.mark.parametrize("package", ["fastapi", "uvicorn", "python_multipart", "structlog"])
 def test_a_package_that_is_missing_is_named(
     package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

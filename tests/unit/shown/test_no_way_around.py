@@ -22,7 +22,6 @@ _MEANT = {
     "plugin/screen.py": "hands pytest what it prints",
     "plugin/line_below.py": "draws the line of progress, whose words are made inert in progress.py",
     "plugin/brought_tests.py": "is a test: its report is made inert",
-    "authoring/questions/review/view.py": "draws with rich, each text made inert",
     "plugin/progress.py": "draws with rich, the words made inert",
 }
 """Modules that may, with what they do."""

@@ -11,10 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
 from rag_harness.__main__ import main
-from rag_harness.authoring.questions.review.view import show
 from rag_harness.commands import ingest
 from rag_harness.derived.attribution.review import review
 from rag_harness.errors import DataError
@@ -42,7 +40,6 @@ from rag_harness.service.observing.logs import logging_to
 from rag_harness.types import Case, Evidence, Query
 from rag_harness.work import reporting
 from tests.hostile import CORPUS, WHOLE
-from tests.unit.authoring.questions.review.drafts import drafted, row, session
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.server import Reply, as_json, serving
 from tests.unit.shown.active import in_csv, in_markdown, on_terminal, read_html, unseen
@@ -240,21 +237,6 @@ def test_what_is_said_of_documents_and_questions(command: list[str], kb: Path, c
     assert on_terminal(said) == []
     if "--json" in command:
         json.loads(said)
-
-
-def test_a_question_on_the_screen_of_a_review(tmp_path: Path) -> None:
-    texts = WHOLE[::3]
-    asked = [
-        row(number, query=text, ground_truth=text, metadata={"kind": text, "affected": text})
-        for number, text in enumerate(texts)
-    ]
-    looked_at, faults = session(drafted(tmp_path, *asked)), []
-    for looked_at.walk.at, text in enumerate(texts):
-        out = io.StringIO()
-        show(looked_at, Console(file=out, width=100, height=80, force_terminal=False, color_system=None))
-        faults += [f"{text!r}: {fault}" for fault in on_terminal(out.getvalue(), "\n\t\x0c")]
-        assert f"q_{looked_at.walk.at:03}" in out.getvalue()
-    assert not faults, "\n".join(faults)
 
 
 def test_an_error_on_its_way_out(monkeypatch: pytest.MonkeyPatch, capsys: Said) -> None:

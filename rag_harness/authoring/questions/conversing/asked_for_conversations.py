@@ -1,4 +1,4 @@
-"""Conversations written by a chat model of role ``writer``, held to the same filters as those made by rules.
+"""Conversations written by a chat model of role ``writer``, held to the filters of single questions and of turns.
 
 Each turn is checked as a single question is: the model answers its question that stands alone with its evidence, and
 without it.
@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from itertools import islice
 
 from rag_harness.authoring.questions.asked_in_waves import PATIENCE, asked_in_waves
-from rag_harness.authoring.questions.conversing.drafting import GeneratedConversations
 from rag_harness.authoring.questions.conversing.replied_turns import LONGEST_REPLY, conversation_of
 from rag_harness.authoring.questions.conversing.subject_free import turn_fault
 from rag_harness.authoring.questions.conversing.told_to_converse import ConversationTask, conversation_tasks
-from rag_harness.authoring.questions.conversing.turn_draft import ConversationDraft
+from rag_harness.authoring.questions.conversing.turn_draft import ConversationDraft, GeneratedConversations
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.known_without import fault_of_answers

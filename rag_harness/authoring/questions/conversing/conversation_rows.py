@@ -7,11 +7,10 @@ from typing import Any
 
 from rag_harness.authoring.questions.conversing.turn_draft import ConversationDraft, TurnDraft
 from rag_harness.authoring.questions.draft import MADE_OF
-from rag_harness.authoring.questions.query_rows import EMBEDDED
 
 
 def conversation_rows(
-    drafts: Iterable[ConversationDraft], by: str = EMBEDDED, taken: Container[str] = ()
+    drafts: Iterable[ConversationDraft], by: str, taken: Container[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """Yield a line for each conversation, numbered, as ``dataset.queries`` reads them. No id is in ``taken``."""
     number = 0

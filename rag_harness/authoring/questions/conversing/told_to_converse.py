@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from rag_harness.authoring.questions.conversing.drafting import WEIGHTS
 from rag_harness.authoring.questions.conversing.turn_draft import (
     BACK,
+    COMPARE,
+    CORRECTION,
     FEWEST_TURNS,
     FIRST,
     FOLLOW_UP,
     MOST_DRAFTED_TURNS,
     SUBJECT_CHANGE,
+    UNANSWERABLE,
+    UNDERSPECIFIED,
 )
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.links import neighbours
@@ -26,6 +29,11 @@ from rag_harness.types import Chunk, Hit, Message
 _ASKED = "Write a conversation of {turns} turns of these kinds, in this order: {kinds}."
 _OF_PAGE = 3
 """How many chunks of a page a conversation is about."""
+_WEIGHTS = {
+    FOLLOW_UP: 4.0, SUBJECT_CHANGE: 1.0, COMPARE: 1.0, CORRECTION: 1.0, UNANSWERABLE: 0.8, UNDERSPECIFIED: 0.6,
+    BACK: 0.6,
+}  # fmt: skip
+"""How often each kind is asked for relative to the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +70,12 @@ def _kinds(may_change: bool, used: Counter[str], chance: Random) -> tuple[str, .
     """Return the kinds of turns, those first that were used least; ``back`` comes behind a change."""
     kinds, length = [FIRST, FOLLOW_UP], chance.randint(FEWEST_TURNS, MOST_DRAFTED_TURNS)
     while len(kinds) < length:
-        fitting = {kind for kind in WEIGHTS if kind == FOLLOW_UP or kind not in kinds}
+        fitting = {kind for kind in _WEIGHTS if kind == FOLLOW_UP or kind not in kinds}
         if not may_change:
             fitting.discard(SUBJECT_CHANGE)
         if SUBJECT_CHANGE not in kinds[:-1]:
             fitting.discard(BACK)
-        kind = min(fitting, key=lambda each: (used[each] / WEIGHTS[each], each))
+        kind = min(fitting, key=lambda each: (used[each] / _WEIGHTS[each], each))
         used[kind] += 1
         kinds.append(kind)
     return tuple(kinds)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 from rag_harness.authoring.questions.draft import Draft
 
@@ -49,3 +50,16 @@ class ConversationDraft:
     """The turns of a conversation, in their order."""
 
     turns: tuple[TurnDraft, ...]
+
+
+@dataclass
+class GeneratedConversations:
+    """The conversations, and why turns were dropped.
+
+    ``short`` is how many are missing; ``stopped`` says why no more were asked for.
+    """
+
+    drafts: list[ConversationDraft] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    short: int = 0
+    stopped: str = ""

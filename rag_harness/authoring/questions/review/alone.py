@@ -23,8 +23,7 @@ def alone_with(file: Path) -> Iterator[None]:
             stack.enter_context(alone(file.with_name(f".{file.name}.lock")))
         except HeldError as error:
             raise SettingsError(
-                f"{file} is open in another review: {error.by}. End that one first, or review a copy: "
-                "--page review.html"
+                f"{file} is open in another review: {error.by}. Run the command again when that one has ended."
             ) from None
         except OSError as error:
             raise DataError(

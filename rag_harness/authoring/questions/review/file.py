@@ -21,10 +21,6 @@ MOST_PROBLEMS = 5
 """How many malformed lines are named one by one."""
 
 
-class ChangedError(DataError):
-    """The file has changed since it was read: someone else has written it."""
-
-
 def rejected_file(file: Path) -> Path:
     """Return the file of the rejected questions of ``file``."""
     return file.with_name(f"{file.stem}.rejected{file.suffix}")
@@ -50,10 +46,6 @@ class ReviewFile:
     def __init__(self, file: Path) -> None:
         # Resolved, because a rename would replace a link by a file.
         self.file: Path = file.resolve()
-        self.read()
-
-    def read(self) -> None:
-        """Read both files again."""
         held = self._found()
         asked, apart = (_text(file, content) for file, content in held.items())
         _check(self.file, is_empty=bool(apart.strip()) and not asked.strip())
@@ -75,18 +67,17 @@ class ReviewFile:
 
     @property
     def rows(self) -> Sequence[QueryRow]:
-        """All questions. A row's number does not change until the files are read again."""
+        """All questions. A row's number does not change."""
         return self._lines.rows
 
     def put(self, changed: Mapping[int, QueryRow]) -> Mapping[int, QueryRow]:
         """Write changed rows at these numbers; return all that changed: turns stand on each other.
 
         Raises:
-            ChangedError: someone else has written a file since it was read; nothing is written.
-            DataError: a file cannot be written.
+            DataError: a file cannot be written, or someone else has written it since it was read; nothing is written.
         """
         if self._found() != self._held:
-            raise ChangedError(f"{self.file} was changed by somebody else meanwhile.")
+            raise DataError(f"{self.file} was changed by somebody else meanwhile. Run the command again.")
         every = with_standing(self.rows, changed)
         self._write(self._lines.with_rows(every))
         return every
@@ -112,7 +103,7 @@ class ReviewFile:
             else:
                 file.unlink()
         except OSError as error:
-            raise DataError(f"{file} cannot be written: {error.strerror}. Nothing of the last key is kept.") from error
+            raise DataError(f"{file} cannot be written: {error.strerror}. No decision is kept.") from error
         self._held[file] = content
 
     def _found(self) -> dict[Path, bytes]:

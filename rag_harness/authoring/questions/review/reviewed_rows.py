@@ -16,6 +16,8 @@ UNREVIEWED, ACCEPTED, REJECTED = "unreviewed", "accepted", "rejected"
 _MEANT = {"yes": ACCEPTED, "rejected": REJECTED, "no": UNREVIEWED}
 _OF_REVIEW = ("reviewed", "reviewed_by", "rejected_because")
 
+EDITED_FIELDS = ("query_type", "query", "ground_truth", "context_reference", "evidence", "standalone")
+"""The fields of a row that a person may have changed; the last one is that of a turn."""
 REJECTION_REASONS = (
     "the answer is wrong",
     "another page answers it otherwise",
@@ -64,14 +66,6 @@ def edited(row: QueryRow, changes: Mapping[str, Any], by: str) -> QueryRow:
     """Return the row with changed fields. A decision about the old fields is removed."""
     changed = reopened({**row, **changes})
     return {**changed, "metadata": {**changed["metadata"], "edited_by": by}}
-
-
-def decision_line(row: QueryRow) -> str:
-    """Return the decision, who made it and why, on one line."""
-    about = _metadata(row)
-    by = f" by {about['reviewed_by']}" if about.get("reviewed_by") else ""
-    why = f": {about['rejected_because']}" if about.get("rejected_because") else ""
-    return f"{state_of(row)}{by}{why}"
 
 
 def line_of(row: QueryRow) -> str:

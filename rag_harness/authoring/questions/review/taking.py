@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.questions.review.faults import malformed
-from rag_harness.authoring.questions.review.fields import EDITED_FIELDS
 from rag_harness.authoring.questions.review.reviewed_rows import (
     ACCEPTED,
+    EDITED_FIELDS,
     REJECTED,
     UNREVIEWED,
     QueryRow,

@@ -11,9 +11,11 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.questions.checking.placing import holds_quote, otherwise_marked, reworded, with_other_figures
+from rag_harness.authoring.questions.review.file import ReviewFile
+from rag_harness.authoring.questions.review.reviewed_rows import accepted
 from rag_harness.commands import FOUND
 from rag_harness.dataset.queries import read_queries
-from tests.unit.authoring.questions.review.drafts import session
+from tests.unit.authoring.questions.review.drafts import showing
 from tests.unit.authoring.questions.shop import CLUB, DELIVERY, PAGES, RETURNS, folder
 
 SEAL = "If the parcel seal is broken, we refund half of the price."
@@ -289,10 +291,9 @@ def test_a_negative_question_that_somebody_accepts_again_is_not_found_again(
     put(kb, fish="# Fish\n\nWhether to sell live fish is often asked.\n")
     file = kb / "queries.jsonl"
     checked(kb, capsys, "-o", str(file))
-    review = session(file)
-    review.walk.at = 3
-    assert "affected" in review.row["metadata"]
-    review.press("a")
+    review = ReviewFile(file)
+    assert "affected" in review.rows[3]["metadata"]
+    review.put({3: accepted(review.rows[3], "Ada", showing(file).not_answered_by(review.rows[3]))})
     assert read_queries(file)[3].metadata == {
         "reviewed": "yes",
         "reviewed_by": "Ada",

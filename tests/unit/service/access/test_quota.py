@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_harness.errors import SettingsError
 from rag_harness.service.access.principal import NOBODY_ELSE, Principal
 from rag_harness.service.access.quota import grant
-from rag_harness.service.access.rates import Rates
+from rag_harness.service.access.rates import Rates, parsed_rate
 from rag_harness.service.access.service_keys import find, listed, make
 from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
@@ -224,3 +225,22 @@ def test_no_rate_is_none(asker: Principal) -> None:
 def test_open_paths_have_no_rate(db: Database) -> None:
     asking: Any = Asking(create_app(db, Options("e1", rate="1/hour")), make(db, ["query"]))
     assert [asking("GET", "/health").status_code for _ in range(3)] == [200] * 3
+
+
+@pytest.mark.parametrize("amount", ["1", "60", "007"])
+@pytest.mark.parametrize("between", ["/", " / ", " per ", "per"])
+@pytest.mark.parametrize("multiple", ["", "1", "10"])
+@pytest.mark.parametrize("unit", ["second", "minutes", "HOUR", "day", "month", "years"])
+def test_rates_are_those_of_the_package_limits(amount: str, between: str, multiple: str, unit: str) -> None:
+    limits = pytest.importorskip("limits")
+    rate = parsed_rate(words := f"{amount}{between}{multiple} {unit}")
+    other = limits.parse(words)
+    assert (rate.most, rate.window) == (other.amount, other.get_expiry())
+
+
+@pytest.mark.parametrize(
+    "words", ["", "5", "/minute", "0/minute", "1/0 minute", "-1/minute", "1/week", "1/minute, 2/hour"]
+)
+def test_what_is_no_rate_is_refused(words: str) -> None:
+    with pytest.raises(SettingsError, match="Write a number and a time"):
+        parsed_rate(words)

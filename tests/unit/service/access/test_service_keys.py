@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import re
 import sqlite3
-import sys
 from pathlib import Path
 
 import pytest
@@ -143,15 +142,6 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Capt
 def test_a_list_without_keys_says_so(db: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["keys", "list", "--state", str(tmp_path)]) == 0
     assert "There are no keys" in capsys.readouterr().out
-
-
-def test_a_rate_without_the_extra_says_what_to_install(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "limits", None)
-    given = ["--scope", "query", "--rate", "7/minute", "--state", str(tmp_path / "state")]
-    assert main(["keys", "create", *given]) == 2
-    assert "pip install 'pytest-rag-harness[service]'" in capsys.readouterr().err
 
 
 def test_a_scope_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ const tell = (text) => { $("said").textContent = text === $("said").textContent 
 function trouble(text) { $("trouble").textContent = text; $("trouble").hidden = !text; if (text) tell(text); }
 
 async function unpacked(text) {
-	if (!self.DecompressionStream) throw new Error("This browser cannot unpack the questions: update it, or review in a terminal.");
+	if (!self.DecompressionStream) throw new Error("This browser cannot unpack the questions: update it, or open the page in another one.");
 	const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
 	return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
-from rag_harness.__main__ import main
+from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.authoring.questions import rejected_beside, rejected_ids
 from rag_harness.authoring.questions.conversing import GeneratedConversations
 from rag_harness.authoring.questions.conversing.asked_for_conversations import ConversationWriter
+from rag_harness.authoring.questions.conversing.subject_free import NAMES_IT, is_subject_free, turn_fault
 from rag_harness.authoring.questions.conversing.told_to_converse import conversation_tasks
+from rag_harness.authoring.questions.conversing.turn_draft import TurnDraft
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.commands import FOUND
@@ -22,7 +25,7 @@ from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import BudgetError, ModelCallError
 from rag_harness.models.prompts import load_prompts
 from rag_harness.models.until_right import TRIES
-from rag_harness.types import Completion, Message, Usage
+from rag_harness.types import Completion, Evidence, Message, Usage
 from tests.plugin.counting_server import CountingServer, counting_server
 from tests.unit.authoring.questions.shop import PAGES, documents, folder
 
@@ -208,3 +211,56 @@ def test_the_command_records_and_asks_nobody_twice(
     assert main([*asking, "replay"]) == FOUND
     assert server.calls.total() == calls
     assert (made / "queries.jsonl").read_bytes() == first
+
+
+def test_without_a_model_the_command_asks_for_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = folder(tmp_path)
+    assert main(["kb", "queries", str(made), "--conversations", "5"]) == CANNOT_RUN
+    assert "add --writer llm, with --writer-model and --writer-base-url." in capsys.readouterr().err
+    assert not (made / "queries.jsonl").exists()
+
+
+def test_the_words_of_a_turn_are_held_to_leave_out_what_they_should() -> None:
+    collection = DocumentCollection(documents())
+    asked = "How heavy is the brass lantern?"
+    alone = Draft("direct", asked, asked, "2.4 kg", "2.4 kg", (Evidence("returns.md", BRASS),), ("llm",))
+    named = TurnDraft("follow_up", "And how heavy is the lantern?", alone, "brass lantern")
+    assert turn_fault(named, collection) == NAMES_IT
+    assert is_subject_free("And how about that?", ("returns.md",), collection)
+    assert not is_subject_free("And the brass lantern?", ("returns.md",), collection)
+
+
+def test_a_rejected_follow_up_is_known_by_its_question_that_stands_alone(tmp_path: Path) -> None:
+    apart = tmp_path / "queries.rejected.jsonl"
+    turn = {
+        "query_id": "c1#2",
+        "conversation": "c1",
+        "turn": 2,
+        "query": "And the price?",
+        "metadata": {"reviewed": "no"},
+    }
+    apart.write_text(json.dumps({**turn, "standalone": "What does the lamp cost?"}) + "\n" + json.dumps(turn))
+    assert [draft.text for draft in rejected_beside(tmp_path / "queries.jsonl")] == ["What does the lamp cost?", ""]
+    assert rejected_ids(tmp_path / "queries.jsonl") == {"c1#2", "c1"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--conversations", "0"], "No question and no conversation is asked for."),
+        (["--conversations", "5", "-n", "3", "--direct", "9"], "are 9. Leave -n out, or make them agree."),
+    ],
+)
+def test_what_cannot_be_asked_for(
+    arguments: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kb", "queries", str(folder(tmp_path)), *arguments]) == CANNOT_RUN
+    assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["-1", "x", "1.5", "9999999999", "1_000", ""])
+def test_bad_numbers_are_named(number: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["kb", "queries", str(folder(tmp_path)), f"--conversations={number}"])
+    assert left.value.code == CANNOT_RUN
+    assert f"argument --conversations: {number!r} is no whole number from 0 to 1,000,000" in capsys.readouterr().err

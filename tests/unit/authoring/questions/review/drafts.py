@@ -1,16 +1,13 @@
-"""A file of drafted questions about the shop, and a review of it without a terminal."""
+"""A file of drafted questions about the shop, and its documents."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.questions import DocumentCollection
-from rag_harness.authoring.questions.review.file import ReviewFile
 from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
-from rag_harness.authoring.questions.review.session import Session
 from rag_harness.authoring.questions.review.showing import Showing
 from rag_harness.dataset.knowledge_base import read_folder
 from tests.unit.authoring.questions.shop import folder
@@ -70,10 +67,3 @@ def read(file: Path) -> list[QueryRow]:
 def showing(file: Path) -> Showing:
     """The documents beside a file."""
     return Showing(DocumentCollection(read_folder(file.parent).documents))
-
-
-def session(file: Path, says: Iterable[str] = (), changes: Mapping[str, Any] | None = None) -> Session:
-    """A review of all questions by Ada, who says these lines and makes this change."""
-    review_file = ReviewFile(file)
-    numbers, lines = range(len(review_file.rows)), iter(says)
-    return Session(review_file, numbers, showing(file), "Ada", lambda _: next(lines, ""), lambda _: changes)
