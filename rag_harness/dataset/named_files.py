@@ -13,8 +13,6 @@ from rag_harness.dataset.library import Library, ParsedKeeping, SourceFile, Unre
 from rag_harness.errors import DataError
 from rag_harness.words.comparison import composed
 
-_DATA = (".json", ".yaml", ".yml")
-
 
 def read_paths(paths: Sequence[Path], keeping: ParsedKeeping) -> Library:
     """Read files and folders as one collection.
@@ -68,7 +66,4 @@ def _found(places: Sequence[Path], above: Path) -> Iterator[SourceFile | Unread]
 def _fault_of_kind(file: Path) -> str:
     if is_left_out(file):
         return f"no document: {', '.join(LEFT_OUT)} are left out. Rename it"
-    if is_readable(file):
-        return ""
-    more = ". Of an OpenAPI description, name the pages that a generator makes" if file.suffix in _DATA else ""
-    return f"no loader reads it: there are some for {kinds()}{more}"
+    return "" if is_readable(file) else f"no loader reads it: there are some for {kinds()}"

@@ -15,12 +15,12 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
-from rag_harness.dataset.ingest import csv_tables
+from rag_harness.dataset.ingest import csv_tables, openapi
 from rag_harness.dataset.ingest.file_places import fault_of_place
 from rag_harness.registry import module_of, registered, resolve
 from rag_harness.types import Document, Metadata
 
-_PERHAPS = {".csv": csv_tables}
+_PERHAPS = {".json": openapi, ".yaml": openapi, ".yml": openapi, ".csv": csv_tables}
 """Suffixes of many files that are no documents, and our module that looks into them."""
 Loader = Callable[[Path, str], Document]
 """Reads a file as the document of that id; what a loader of your own is."""

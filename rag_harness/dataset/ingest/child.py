@@ -23,6 +23,7 @@ PARSER_MODULES = {
     "pdf": "pdf_pages",
     "csv": "csv_tables",
     "eml": "mails",
+    "openapi": "openapi.interface",
     "docx": "office.word",
     "pptx": "office.slides",
     "xlsx": "office.sheets",

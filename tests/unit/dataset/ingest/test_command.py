@@ -130,14 +130,6 @@ def test_files_and_folders_become_one_collection(folder: Path, capsys: pytest.Ca
     assert any("no loader reads it: there are some for .csv, .docm, .docx, " in line for line in said.values())
 
 
-def test_of_an_interface_the_pages_that_a_generator_makes_are_asked_for(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder.parent / "api.yaml").write_text("openapi: 3.1.0\n")
-    said = run(capsys, "kb/a.md", "api.yaml", status=1)
-    assert any("Of an OpenAPI description, name the pages that a generator makes" in line for line in said.values())
-
-
 def test_a_file_is_one_however_it_is_named(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,7 +58,7 @@ def test_the_suffix_decides_and_the_kinds_are_named() -> None:
         with pytest.raises(ProblemError) as refused:
             suffix_of(name)
         assert refused.value.status == 415
-        assert ".html, .md, .pdf" in refused.value.detail
+        assert ".html, .json, .md, .pdf" in refused.value.detail
 
 
 def test_one_name_written_in_two_ways_is_one() -> None:
