@@ -84,7 +84,7 @@ def mean_of(cases: Sequence[Case], found: Recalls) -> str:
 def difference_of(cases: Sequence[Case], found: Recalls, other: Recalls) -> str:
     """Return the mean difference over these turns with its interval."""
     values = [found[case.query.query_id] - other[case.query.query_id] for case in cases]
-    interval, guarded = difference_bounds(values, (-1, 1), 0.975, [case.labels["conversation"] for case in cases])
+    interval, guarded, _ = difference_bounds(values, (-1, 1), 0.975, [case.labels["conversation"] for case in cases])
     return f"{sum(values) / len(values):+.3f} [{interval.low:+.2f}, {interval.high:+.2f}]{'*' if guarded else ' '}"
 
 
