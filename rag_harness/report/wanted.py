@@ -163,7 +163,7 @@ class WantedMeasures:
         from rag_harness.report.slices_asked import measures_of
 
         settings = self._settings()
-        everywhere = [*names_in(settings.measures), *measures_of(settings.slices, settings.k)]
+        everywhere = [*names_in((*settings.measures, *settings.headline)), *measures_of(settings.slices, settings.k)]
         return everywhere, measures_by_suite(gates_set(settings), settings.k)
 
 
