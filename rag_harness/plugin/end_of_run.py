@@ -176,6 +176,10 @@ def _by_pytest(*_: object) -> None:
     """Do nothing: pytest does this itself, and the list only shows when."""
 
 
+def _print_answered(run: RunEnd, terminal: pytest.TerminalReporter) -> None:
+    print_last(run.recorder, run.findings, terminal)
+
+
 ROW_OF_DOTS = Step("row of dots", "pytest ends it with 100%", _by_pytest)
 STEPS: tuple[Step, ...] = (
     Step(
@@ -221,7 +225,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("tune", "which configuration is better", lambda run, terminal: run.tuning.print(terminal), True),
     Section("report", "where the report is", lambda run, terminal: run.report.print(terminal), True),
     Section("otlp", "what was sent, and what was not", lambda run, terminal: run.otlp.print(terminal), True),
-    Section("last", "how many answers are wrong", lambda run, terminal: print_last(run.findings, terminal), True),
+    Section("answered", "how many answers are wrong", _print_answered, True),
 )
 """The sections of the terminal summary, in their order."""
 

@@ -75,6 +75,22 @@ def all_with_wrong(tables: Mapping[str, SuiteTable]) -> dict[str, SuiteTable]:
     return {name: with_wrong(table) for name, table in tables.items()}
 
 
+def that_answer(tables: Mapping[str, SuiteTable]) -> dict[str, SuiteTable]:
+    """Return the tables without the column where everything is declined: to answer nothing is no lead."""
+    return {name: table if _answers(table) else _without(table) for name, table in tables.items()}
+
+
+def _answers(table: SuiteTable) -> bool:
+    found = table.totals
+    return not table.has(WRONG) or not found.answered or found.abstained < found.answered
+
+
+def _without(table: SuiteTable) -> SuiteTable:
+    found = copy(table)
+    found.columns = {name: column for name, column in table.columns.items() if name != WRONG}
+    return found
+
+
 def verdicts_of(table: SuiteTable) -> Verdicts | None:
     """Return how the checked answers came out; None where none was checked."""
     if not table.has(WRONG):

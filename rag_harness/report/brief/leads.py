@@ -11,7 +11,7 @@ from rag_harness.report.pairwise import PairDifference
 from rag_harness.report.standing import SliceStanding
 from rag_harness.report.standings import by_data, standings_over_all
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.wrong import WRONG
+from rag_harness.report.wrong import WRONG, that_answer
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.stats.by_case import differences, in_both
 from rag_harness.stats.inputs import UndefinedError
@@ -27,7 +27,7 @@ ANSWERS = (
     "answer_relevancy",
 )
 """Measures of what an experiment answers. The first that most experiments have is compared, unless more is told."""
-JUDGED = ("factuality", "hri", "g_mean")
+JUDGED_FIRST = ("factuality", "hri", "g_mean")
 """Judged measures that stand first where neither the project nor its gates name any."""
 RETRIEVAL = ("evidence_recall", "recall@5", "context_precision")
 """Measures of what an experiment finds. A gate on one of any cutoff is compared instead."""
@@ -124,6 +124,7 @@ def fields_of(
     tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], headline: Headline = NOTHING_NAMED
 ) -> list[Field]:
     """Return a field for each data, that with the most experiments first."""
+    tables = that_answer(tables)
     rivals = by_data(tables, suites)
     wanted = {data: _wanted(mine, headline) for data, mine in rivals.items()}
     found = standings_over_all(tables, suites, {data: wanted[data] for data in rivals if len(rivals[data]) > 1})
@@ -151,8 +152,8 @@ def _wanted(tables: Mapping[str, SuiteTable], headline: Headline) -> list[str]:
     """
     wrong = [WRONG] if _most_have(tables, [WRONG]) else []
     named = [name for name in headline.named if _most_have(tables, [name])]
-    gated = [name for name in headline.gated if _most_have(tables, [name]) and name in (*ANSWERS, *JUDGED)]
-    judged = [name for name in JUDGED if _most_have(tables, [name])]
+    gated = [name for name in headline.gated if _most_have(tables, [name]) and name in (*ANSWERS, *JUDGED_FIRST)]
+    judged = [name for name in JUDGED_FIRST if _most_have(tables, [name])]
     usual = [] if wrong else _most_have(tables, ANSWERS)
     found = [each for each in headline.gated if is_retrieval(each)]
     searched = _most_have(tables, found) or _most_have(tables, RETRIEVAL)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from rag_harness.gates.units import bounds, value_said
 from rag_harness.report.brief.brief import Brief
-from rag_harness.report.brief.leads import ANSWERS, JUDGED, RETRIEVAL, Field, Lead, is_retrieval
+from rag_harness.report.brief.leads import ANSWERS, JUDGED_FIRST, RETRIEVAL, Field, Lead, is_retrieval
 from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.shortfalls import Shortfall, wrong_answers
 from rag_harness.report.brief.wrong_said import wrong_in_short, wrong_said
@@ -181,7 +181,7 @@ def verb_of(measure: str) -> tuple[str, str]:
         return "answer", "wrong least often"
     if is_retrieval(measure):
         return "find", "the most"
-    return "answer", "best" if measure in (*ANSWERS, *JUDGED) else f"best by {measure}"
+    return "answer", "best" if measure in (*ANSWERS, *JUDGED_FIRST) else f"best by {measure}"
 
 
 def _over(lead: Lead) -> str:

@@ -1,4 +1,4 @@
-"""Writes a run in brief for the terminal: at most 80 columns, 15 lines for one experiment, 22 for four."""
+"""Writes a run in brief for the terminal: at most 80 columns, 16 lines for one experiment, 24 for four."""
 
 from __future__ import annotations
 

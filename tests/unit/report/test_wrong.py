@@ -48,8 +48,6 @@ def test_both_are_said_apart_for_each_experiment() -> None:
     tables = {"e1": answers((12, RIGHT), (8, WRONG)), "e4": answers((9, RIGHT), (1, WRONG), (10, DECLINED))}
     said = "e1 40.0 % [19.1, 63.9] of 20, e4 5.0 % [0.1, 24.9] of 20. Wrongly declined: e1 0, e4 10."
     assert wrong_said(tables) == said
-        wrong_said(tables) == "e1 40.0 % [19.1, 63.9] of 20, e4 5.0 % [0.1, 24.9] of 20. Wrongly declined: e1 0, e4 10."
-    )
     assert wrong_in_short(tables) == "9 wrong, 10 wrongly declined"
     assert wrong_in_short({"e1": answers((3, RIGHT))}) == "0 wrong"
 

@@ -141,7 +141,7 @@ def test_a_measure_that_is_better_low_is_led_by_the_lowest() -> None:
     assert nothing.subject == "a"
 
 
-def verdicts(wrong: int, declined: int = 0) -> dict[str, list[float | None]]:
+def verdicts(wrong: int, declined: int = 0) -> dict[str, list[float]]:
     right = N - wrong - declined
     return {
         "correct": [0.0] * (wrong + declined) + [1.0] * right,
@@ -167,6 +167,13 @@ def test_wrong_answers_are_spoken_of_first_then_what_the_project_names_then_what
     assert measures_of(gated, **judged) == ["wrong", "g_mean", "evidence_recall"]
     named = Headline(named=["token_f1", "nugget_recall"], gated=["g_mean"])
     assert measures_of(named, **judged) == ["wrong", "token_f1", "evidence_recall"], "nugget_recall has no value"
+
+
+def test_to_decline_everything_is_no_lead() -> None:
+    tables = all_with_wrong({"e1": table(LABELS, **verdicts(0, N)), "e2": table(LABELS, **verdicts(10))})
+    tables["e1"].totals.rows = tables["e1"].totals.abstained = N
+    lead, _ = only(**tables, e3=all_with_wrong({"e3": table(LABELS, **verdicts(40))})["e3"]).leads
+    assert (lead.standing.measure, lead.best) == ("wrong", ["e2"])
 
 
 def test_a_decline_is_no_wrong_answer() -> None:
