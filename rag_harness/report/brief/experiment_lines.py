@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rag_harness.gates.units import bounds, value_said
+from rag_harness.measures.correct import CORRECT
 from rag_harness.measures.judged.categories import (
     ANSWERED_UNANSWERABLE,
     CORRECT_ABSTENTION,
@@ -60,7 +61,7 @@ _KINDS = {
 
 def main_measure(found: SuiteTable) -> str:
     """Return the first measure that says something of an experiment."""
-    return next((name for name in _MEASURES if _tells(found, name)), "recall@5")
+    return next((name for name in (CORRECT, *_MEASURES) if _tells(found, name)), "recall@5")
 
 
 def quality_lines(found: SuiteTable, writer: LineWriter) -> Iterator[Line]:
