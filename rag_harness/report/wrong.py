@@ -64,7 +64,8 @@ def with_wrong(table: SuiteTable) -> SuiteTable:
         return table
     found = copy(table)
     correct = table.columns[CORRECT].values
-    values = np.where(np.isnan(correct), np.nan, (correct == 0) & ~_declined(table))
+    is_open = np.isnan(correct) | (table.states != CaseState.OK)  # an error has no answer that could be wrong
+    values = np.where(is_open, np.nan, (correct == 0) & ~_declined(table))
     column = Column(_Wrong(), values, np.isnan(values).astype(np.uint8), ["", UNCHECKED])
     found.columns = {**table.columns, WRONG: column}
     return found
@@ -95,11 +96,11 @@ def verdicts_of(table: SuiteTable) -> Verdicts | None:
     """Return how the checked answers came out; None where none was checked."""
     if not table.has(WRONG):
         return None
-    wrong, correct = (np.array([*table.values(name, {}).values()]) for name in (WRONG, CORRECT))
+    wrong = np.array([*table.values(WRONG, {}).values()])
     return Verdicts(
         checked=len(wrong),
         wrong=int(wrong.sum()),
-        declined=int((correct == 0).sum() - wrong.sum()),
+        declined=len(wrongly_declined(table)),
         interval=table.interval(WRONG),
         unchecked=table.totals.answered - len(wrong),
     )

@@ -91,5 +91,5 @@ def test_the_headline_is_judged_and_names_measures_alone() -> None:
     assert list(wanted(headline=("factuality, recall@5",)).judged_names("e2")) == ["factuality"]
     with pytest.raises(SettingsError, match="'factuality'"):
         wanted(headline=("factualty",)).check_judge([])
-    with pytest.raises(SettingsError, match="rag_headline names measures, .* found 'e9: hri'. Write 'hri'."):
+    with pytest.raises(SettingsError, match=r"rag_headline names measures, .* found 'e9: hri'. Write 'hri'."):
         wanted(headline=("e9: hri",)).check_judge([])
