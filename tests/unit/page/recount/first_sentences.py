@@ -20,7 +20,7 @@ _TOPIC = re.compile(r'data-topic="(\w+)"><dt>.*?</dt>\s*<dd>(.*?)</dd>', re.DOTA
 _BEST = re.compile(
     r"(\S+?)(?:(?:,| and) [^().]*?)? (?:finds?|answers?) [^().]*\((\S+) ([\d.]+)(?:, ([\d.]+) \w+ (\S+))?\)"
 )
-_SURE = re.compile(r"(\S+) - (\S+) in (\S+): (\S+)(?: \[(\S+), (\S+)\])?, ([\d,]+) questions(?:, p (<?[\d.]+\d))?")
+_SURE = re.compile(r"(\S+) - (\S+) in (\S+): (\S+)(?: \[(\S+), (\S+)\])?, ([\d.,]+) questions(?:, p (<?[\d.]+\d))?")
 _TESTS = re.compile(r"corrected for (\d+) tests")
 _SHORT = re.compile(
     r"(\S+): ([\d,]+) of ([\d,]+) answers are wrong(?:, ([\d,]+) wrongly declined)?; "
@@ -74,6 +74,9 @@ def _why(files: RunFiles, text: str) -> Iterator[str]:
         yield f"no figure in {text!r}"
         return
     name, short, answers, declined, of_main, share, main, detail = found.groups()
+    if name not in files.suites:
+        yield f"no experiment is called {name!r}"
+        return
     wrong = {case for case in files.suites[name].answered if values_of(files.suites[name], "correct").get(case) == 0}
     of_name = [line for line in files.causes if line["experiment"] == name]
     lines = [line for line in of_name if line["query_id"] in wrong] or of_name
