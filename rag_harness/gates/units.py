@@ -17,6 +17,12 @@ def value_with_unit(value: float, unit: str, digits: int) -> str:
     return f"{sign}${number}" if unit == "usd" else f"{number}{_UNITS.get(unit, '')}"
 
 
+def share_said(share: float, interval: tuple[float, float] | None = None) -> str:
+    """Write a share as a percentage, with its interval: ``8.0 % [5.0, 13.0]``."""
+    between = f" [{100 * interval[0]:.1f}, {100 * interval[1]:.1f}]" if interval else ""
+    return f"{100 * share:.1f} %{between}"
+
+
 def told_apart(value: float, threshold: float, unit: str, same: bool) -> tuple[str, str]:
     """Write both numbers with enough digits to show that they differ, so that no line says 0.950 failed >= 0.95."""
     fewest = _DIGITS.get(unit, 3)

@@ -24,6 +24,7 @@ from rag_harness.plugin.brief_section import BriefSection
 from rag_harness.plugin.earlier_turns import EarlierTurns
 from rag_harness.plugin.equal_failures import printed_once
 from rag_harness.plugin.golden_section import GoldenSection
+from rag_harness.plugin.last_line import print_last
 from rag_harness.plugin.metamorphic import Metamorphic
 from rag_harness.plugin.otlp_sending import OtlpSending
 from rag_harness.plugin.report_file import ReportFile
@@ -175,6 +176,10 @@ def _by_pytest(*_: object) -> None:
     """Do nothing: pytest does this itself, and the list only shows when."""
 
 
+def _print_answered(run: RunEnd, terminal: pytest.TerminalReporter) -> None:
+    print_last(run.recorder, run.findings, terminal)
+
+
 ROW_OF_DOTS = Step("row of dots", "pytest ends it with 100%", _by_pytest)
 STEPS: tuple[Step, ...] = (
     Step(
@@ -220,6 +225,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("tune", "which configuration is better", lambda run, terminal: run.tuning.print(terminal), True),
     Section("report", "where the report is", lambda run, terminal: run.report.print(terminal), True),
     Section("otlp", "what was sent, and what was not", lambda run, terminal: run.otlp.print(terminal), True),
+    Section("answered", "how many answers are wrong", _print_answered, True),
 )
 """The sections of the terminal summary, in their order."""
 

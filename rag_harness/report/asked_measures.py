@@ -62,8 +62,8 @@ def _sliced(settings: dict[str, Any], k: int) -> Iterator[str]:
 
 def _named(settings: dict[str, Any]) -> Iterator[str]:
     """Yield the measures that the run named and that are read off its rows: judged ones are in its record."""
-    found = settings.get("measures")
-    for name in names_in(each for each in found if isinstance(each, str)) if isinstance(found, list) else ():
+    options = [found for option in ("measures", "headline") if isinstance(found := settings.get(option), list)]
+    for name in names_in(each for found in options for each in found if isinstance(each, str)):
         try:
             if not is_judged(name):
                 yield measure_named(name).name

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rag_harness.errors import SettingsError
 from rag_harness.settings.listed import names_in
 from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
@@ -163,8 +164,23 @@ class WantedMeasures:
         from rag_harness.report.slices_asked import measures_of
 
         settings = self._settings()
-        everywhere = [*names_in(settings.measures), *measures_of(settings.slices, settings.k)]
+        everywhere = [*names_in((*settings.measures, *_headline(settings))), *measures_of(settings.slices, settings.k)]
         return everywhere, measures_by_suite(gates_set(settings), settings.k)
+
+
+def _headline(settings: Settings) -> Sequence[str]:
+    """Return the option's values.
+
+    Raises:
+        SettingsError: one names an experiment.
+    """
+    for value in settings.headline:
+        if ":" in value:
+            raise SettingsError(
+                f"rag_headline names measures, and all experiments are compared by them; found {value!r}. "
+                f"Write {value.rpartition(':')[2].strip()!r}."
+            )
+    return settings.headline
 
 
 def _of_rows(measures: Sequence[JudgedMeasure]) -> list[JudgedMeasure]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -31,6 +32,9 @@ from rag_harness.settings.profiles import BASELINE_READER
 from rag_harness.types import NEGATIVE, Query, TrialId
 
 SCHEMA_VERSION = 1
+_SHORT = 300
+"""Characters of a text that stand in one line."""
+_BY_EXPECTATIONS = "expectations"
 _BEGIN = b'{"query_id":"'
 """Beginning of the lines that this package writes."""
 
@@ -168,8 +172,17 @@ class ExperimentResult(FrozenModel):
 
     @property
     def why(self) -> str:
-        """The failure in one line; empty where there is none."""
-        return f"{self.error.stage}: {self.error.type}: {self.error.message}" if self.error else ""
+        """The failure in one line, or what a wrong answer should have said and what it said; else empty."""
+        if self.error:
+            return f"{self.error.stage}: {self.error.type}: {self.error.message}"
+        return f"wrong: expected {self._expected}; found {_in_short(self.llm_answer)}" if self.correct is False else ""
+
+    @property
+    def _expected(self) -> str:
+        truth = _in_short(self.ground_truth) if self.ground_truth.strip() else ""
+        if self.correct_by == _BY_EXPECTATIONS:
+            return f"what the question's expectations say{f', and {truth}' if truth else ''}"
+        return truth or ("an answer" if self.answerable else "to decline, for the documents do not answer it")
 
     @cached_property
     def text(self) -> str:
@@ -185,6 +198,11 @@ class ExperimentResult(FrozenModel):
     def line(self) -> str:
         """Return the row as one line of JSON, newline included."""
         return self.text + "\n"
+
+
+def _in_short(text: str) -> str:
+    """Return a text as part of one line."""
+    return repr(shorten(text, _SHORT, placeholder=" …"))
 
 
 def parse_row(line: str | bytes) -> ExperimentResult:

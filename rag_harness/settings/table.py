@@ -362,6 +362,12 @@ class Settings:
         '"query_type, topic: recall@5", repeatable',
         "nothing",
     )
+    headline: tuple[str, ...] = option(
+        (),
+        "measures that the run in brief, the report and the comment speak of behind wrong answers, separated by "
+        "commas; they are judged, too; default: those of gates, else factuality, hri and g_mean where they were judged",
+        "nothing",
+    )
     sections: tuple[str, ...] = option(
         (),
         "sections of the terminal summary: all, or their names separated by commas; default: the run in brief, with -v "

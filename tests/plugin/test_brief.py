@@ -110,7 +110,7 @@ def test_experiments_that_this_run_did_not_look_at_are_named(usual: Suite) -> No
     found = section(usual.run("-m", "e3", gate).outlines)
     assert "note     e2 is of an earlier run; this one did not look at it" in found
     quiet = usual.run("-q", "-m", "e3", gate)
-    quiet.stdout.fnmatch_lines(["rag      8 of 8 answered (MOCK) (e2 in an earlier run); *"])
+    quiet.stdout.fnmatch_lines(["rag      8 of 8 answered, * wrong (MOCK) (e2 in an earlier run); *"])
 
 
 def test_a_run_that_ends_early_does_not_say_that_no_gate_is_set(usual: Suite) -> None:

@@ -17,7 +17,7 @@ SECTION_NAMES = [
     *("carried", "metamorphic", "trials", "scorecard", "pairwise", "slices"),
     *("abstention", "noise", "own", "snapshots", "causes", "affected"),
     "short summary",
-    *("golden", "comparison", "gates", "brief", "tune", "report", "otlp"),
+    *("golden", "comparison", "gates", "brief", "tune", "report", "otlp", "answered"),
 ]
 TELLS = """
 from dataclasses import replace
@@ -51,7 +51,15 @@ def test_finds(rag_retrieval):
 """
 IN_ORDER = [
     *("*= rag metamorphic =*", "*= rag =*", "*= short test summary info =*"),
-    *("*= rag golden =*", "*= rag gates =*", "otlp: *", "*4 failed, *", "*= rag causes =*", "report: *"),
+    *(
+        "*= rag golden =*",
+        "*= rag gates =*",
+        "otlp: *",
+        "rag: * answered, *",
+        "*4 failed, *",
+        "*= rag causes =*",
+        "report: *",
+    ),
 ]
 """Causes, and the report that shows them, come below pytest's last line."""
 STOPPED = """

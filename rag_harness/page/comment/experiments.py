@@ -6,22 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from rag_harness.gates.units import bounds, value_said
-from rag_harness.measures.correct import CORRECT
 from rag_harness.page.comment.room import Room, below, table_rows
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, Lead
-from rag_harness.report.brief.shortfalls import wrong_answers
 from rag_harness.report.golden_summary import GOLDEN_MEASURES
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.wording import counted
+from rag_harness.report.wrong import WRONG, verdicts_of
 from rag_harness.shown.markdown import plain
 
 _MEASURES = (
-    *("recall@5", "evidence_recall", "context_precision", "answer_correctness", "nugget_recall", "token_f1", "g_mean"),
-    *("faithfulness", "answer_relevancy"),
+    *("recall@5", "evidence_recall", "context_precision", "answer_correctness", "nugget_recall", "token_f1"),
+    *("factuality", "hri", "g_mean", "faithfulness", "answer_relevancy"),
 )
 _MOST_MEASURES = 6
+_VERDICTS = ("wrong, 95 %", "declined", "wrongly declined")
 _LEGEND = "Bold: the best mean. ★: surely better than all others (95 %)."
 
 
@@ -34,9 +34,9 @@ def experiment_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
     measures = _measures(brief, tables)
     shown = groups if len(groups) <= room.rows else _best_first(groups, brief)[: room.rows]
     rows = [_row(group, measures, brief, tables[group[0]], room) for group in shown]
-    head = ["experiment", "answered", *measures, "declined", "wrong"]
+    head = ["experiment", "answered", *_VERDICTS, *measures]
     # Of the golden suite, where nothing is answered, there are measures only.
-    kept = [n for n, name in enumerate(head) if brief.tables or not name.startswith(("answered", "declined", "wrong"))]
+    kept = [n for n, name in enumerate(head) if brief.tables or name not in ("answered", *_VERDICTS)]
     yield from table_rows([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
     left = len(groups) - len(shown)
     more = f"… and {counted(left, 'experiment')} more. " if left else ""
@@ -52,14 +52,14 @@ def _measures(brief: Brief, tables: Mapping[str, SuiteTable]) -> list[str]:
     # The measure of the cutoff comes first: it is the one that the sentences and most gates are about.
     known = dict.fromkeys([brief.alone.measure, *GOLDEN_MEASURES]) if brief.alone is not None else _MEASURES
     there = [name for name in known if any(found.has(name) for found in tables.values())]
-    decide = [lead.standing.measure for lead in _leads(brief)]
+    decide = [lead.standing.measure for lead in _leads(brief) if lead.standing.measure != WRONG]
     wanted = [*dict.fromkeys([*(name for name in decide if name in there), *there])][:_MOST_MEASURES]
     return [name for name in there if name in wanted]
 
 
 def _best_first(groups: Sequence[Sequence[str]], brief: Brief) -> list[Sequence[str]]:
-    """Return groups by the mean of the measure that decides what is answered, the best first."""
-    lead = next(reversed([lead for lead in brief.fields[0].leads if not lead.is_level]), None)
+    """Return groups by the mean of the measure that is spoken of first, the best first."""
+    lead = next((lead for lead in brief.fields[0].leads if not lead.is_level), None)
     if lead is None:
         return list(groups)
     measure, sign = lead.standing.measure, 1 if lead.standing.is_lower else -1
@@ -77,10 +77,11 @@ def _row(group: Sequence[str], measures: Sequence[str], brief: Brief, found: Sui
     cells = [_cell(found, name, name in best, name in best and best[name].is_sure) for name in measures]
     n = found.selected_of({})
     answered = f"{n - found.totals.errors - found.lost_of({}):,} of {n:,}"
-    wrong = f"{len(wrong_answers(found)):,}" if found.has(CORRECT) else NONE
+    verdicts = verdicts_of(found)
+    wrong, wrongly = (verdicts.share_said, f"{verdicts.declined:,}") if verdicts is not None else (NONE, NONE)
     names = " = ".join(room.named(name) for name in group[:3])
     more = f" = {len(group) - 3} more" if len(group) > 3 else ""
-    return [f"{names}{more}", answered, *cells, f"{found.totals.abstained:,}", wrong]
+    return [f"{names}{more}", answered, plain(wrong), f"{found.totals.abstained:,}", wrongly, *cells]
 
 
 def _cell(found: SuiteTable, measure: str, is_best: bool, is_sure: bool) -> str:

@@ -23,7 +23,14 @@ MOST_LINES, MOST_CHARACTERS = 60, 8_000
 _ROWS = (10, 8, 7, 6, 5, 4, 3, 2)
 _TEXTS = ((80, 600), (60, 450), (50, 330), (40, 240), (30, 180), (24, 120))
 """Room for rows, and for names and sentences. The most generous that fits is taken; the last always fits."""
-_TOPICS = {"found": "What was found", "best": "Which is best", "sure": "How sure", "why": "Why", "next": "Next"}
+_TOPICS = {
+    "found": "What was found",
+    "wrong": "Wrong answers",
+    "best": "Which is best",
+    "sure": "How sure",
+    "why": "Why",
+    "next": "Next",
+}
 _SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
 _SENTENCES = 2
 

@@ -16,6 +16,7 @@ from rag_harness.report.wording import counted
 
 _LABELS = {
     "found": "What was found",
+    "wrong": "Wrong answers",
     "best": "Which is best",
     "sure": "How sure",
     "why": "Why answers are wrong",

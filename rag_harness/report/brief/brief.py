@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,15 @@ from rag_harness.gates import Gate
 from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.report.brief.answered import Answered, answered
 from rag_harness.report.brief.gates_state import GatesState, gates_state
-from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL, Field, fields_of
+from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL, Field, Headline, fields_of
 from rag_harness.report.brief.looked_up import LookedUp, looked_up
 from rag_harness.report.brief.shortfalls import Shortfall, shortfalls
 from rag_harness.report.brief.what_failed import Failures, failures_of
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wrong import WRONG, all_with_wrong
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.manifest import RunManifest
+from rag_harness.settings.listed import names_in
 from rag_harness.types import GOLDEN
 
 _QUOTES = "evidence_recall"
@@ -72,7 +74,7 @@ class Brief:
     @property
     def answers_are_measured(self) -> bool:
         """Whether gold or a judge says anything about what was answered. Pages say only what is to be found."""
-        return self._has((*ANSWERS, _QUOTES))
+        return self._has((WRONG, *ANSWERS, _QUOTES))
 
     def _has(self, measures: Sequence[str]) -> bool:
         return any(found.has(name) for found in self.tables.values() for name in measures)
@@ -98,18 +100,26 @@ def brief_of(
     now = {name for name in selected if not manifest.suites[name].made}
     # What earlier runs have left is compared with what this one answered. The golden suite alone answers nothing.
     named = () if now == {GOLDEN} else selected
-    experiments = {name: selected[name] for name in sorted(named) if name != GOLDEN}
+    experiments = all_with_wrong({name: selected[name] for name in sorted(named) if name != GOLDEN})
     k = int(manifest.settings.get("k") or 10)
     return Brief(
         answered=answered(experiments, manifest),
         gates=gates_state(gates, selected, causes, k, unchecked),
-        fields=fields_of(experiments, manifest.suites),
+        fields=fields_of(experiments, manifest.suites, _headline(manifest, gates, experiments, k)),
         shortfalls=shortfalls(experiments, causes, _failed(gates, k)),
         tables=experiments,
         was_explained=bool(manifest.settings.get("attribute")) and bool(now & experiments.keys()),
         failures=failures_of(selected, manifest, unchecked or {}),
         golden=looked_up(selected, k),
     )
+
+
+def _headline(manifest: RunManifest, gates: Sequence[Mapping[str, Any]], suites: Container[str], k: int) -> Headline:
+    """Return what is told first: what the project names, and what its gates on all questions are on."""
+    named = names_in(manifest.settings.get("headline") or ())
+    read = (gate_or_none(said["gate"], k) for said in gates)
+    gated = dict.fromkeys(gate.measure for gate in read if gate is not None and gate.suite in suites and not gate.slice)
+    return Headline(named, list(gated))
 
 
 def _failed(gates: Sequence[Mapping[str, Any]], k: int) -> list[Gate]:

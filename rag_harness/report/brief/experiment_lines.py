@@ -14,19 +14,23 @@ from rag_harness.measures.judged.categories import (
     WRONG_ABSTENTION,
 )
 from rag_harness.report.brief.brief import Brief
-from rag_harness.report.brief.shortfalls import wrong_answers
 from rag_harness.report.brief.writer import TIE, Line, LineWriter
 from rag_harness.report.by_turn import FEW_TURNS, Drift, by_turn, drift_of, has_turns, turns_said
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table
 from rag_harness.report.wording import short
+from rag_harness.report.wrong import verdicts_of
 
 _WIDEST_NAME, _FEW_ROWS = 24, 8
 _FEW_MEASURES, _FEW_KINDS = 4, 5
+_VERDICTS = ("wrong, 95 %", "declined", "wrongly")
+"""Columns of answers that are wrong, that decline, and that do so wrongly."""
 _MEASURES = (
     "recall@5",
     "evidence_recall",
-    "correct",
+    "factuality",
+    "hri",
+    "g_mean",
     "answer_correctness",
     "expectations",
     "token_f1",
@@ -57,7 +61,7 @@ _KINDS = {
 
 def main_measure(found: SuiteTable) -> str:
     """Return the first measure that says something of an experiment."""
-    return next((name for name in _MEASURES if _tells(found, name)), "recall@5")
+    return next((name for name in (CORRECT, *_MEASURES) if _tells(found, name)), "recall@5")
 
 
 def quality_lines(found: SuiteTable, writer: LineWriter) -> Iterator[Line]:
@@ -107,25 +111,29 @@ def _between(drift: Drift) -> str:
     return f" {bounds(*drift.interval, 'score', signed=True)}" if drift.interval else ""
 
 
+def _verdict_cells(found: SuiteTable) -> list[str]:
+    """Return the share of wrong answers, and how many questions were declined, and wrongly so."""
+    verdicts, declined = verdicts_of(found), f"{found.totals.abstained:,}"
+    return ["-", declined, "-"] if verdicts is None else [verdicts.share_said, declined, f"{verdicts.declined:,}"]
+
+
 def table_lines(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     """Yield a table with a row an experiment; those that are equal in everything share one."""
     tables = brief.tables
     columns = [name for name in _MEASURES if any(_tells(found, name) for found in tables.values())]
     groups = [group for field in brief.fields for group in field.groups]
-    rows = [["", *(_SHORT.get(each, each) for each in columns), "declined", "wrong"]]
+    rows = [["", *_VERDICTS, *(_SHORT.get(each, each) for each in columns)]]
     for name, *same in groups[:_FEW_ROWS]:
         found = tables[name]
         means = found.aggregate([each for each in columns if each in found.columns])
         cells = ["-" if means.get(each) is None else value_said(means[each] or 0.0) for each in columns]
-        wrong = f"{len(wrong_answers(found))}" if found.has(CORRECT) else "-"
         title = " = ".join([name, *same]) if len(same) < 3 else f"{name} = {len(same)} others"
-        rows.append([title, *cells, f"{found.totals.abstained}", wrong])
+        rows.append([title, *_verdict_cells(found), *cells])
     widths = [max(len(row[n]) for row in rows) + 2 for n in range(1, len(rows[0]))]
     wanted = min(max(len(row[0]) for row in rows), _WIDEST_NAME)
-    while len(widths) > 3 and wanted + sum(widths) > writer.width:
-        # The last measure gives way: declined and wrong answers say more.
-        rows = [[*row[:-3], *row[-2:]] for row in rows]
-        del widths[-3]
+    while len(widths) > len(_VERDICTS) + 1 and wanted + sum(widths) > writer.width:
+        rows = [row[:-1] for row in rows]  # the last measure gives way
+        del widths[-1]
     room = writer.width - sum(widths)
     yield from (Line(line.rstrip()) for line in table([[short(row[0], room), *row[1:]] for row in rows]))
     if (more := len(groups) - _FEW_ROWS) > 0:

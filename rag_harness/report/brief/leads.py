@@ -11,6 +11,7 @@ from rag_harness.report.pairwise import PairDifference
 from rag_harness.report.standing import SliceStanding
 from rag_harness.report.standings import by_data, standings_over_all
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wrong import WRONG, that_answer
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.stats.by_case import differences, in_both
 from rag_harness.stats.inputs import UndefinedError
@@ -25,11 +26,33 @@ ANSWERS = (
     "faithfulness",
     "answer_relevancy",
 )
-"""Measures of what an experiment answers. The first that most experiments have is compared."""
+"""Measures of what an experiment answers. The first that most experiments have is compared, unless more is told."""
+JUDGED_FIRST = ("factuality", "hri", "g_mean")
+"""Judged measures that stand first where neither the project nor its gates name any."""
 RETRIEVAL = ("evidence_recall", "recall@5", "context_precision")
-"""Measures of what an experiment finds."""
+"""Measures of what an experiment finds. A gate on one of any cutoff is compared instead."""
+_FINDS = ("evidence_recall", "recall@", "context_precision", "ndcg@", "mrr@")
+
+_MOST_NAMED = 2
+"""Most measures that a run is spoken of by because gates or judges have them."""
 _FAR = 100
 """More than so many times the questions of a run are said to be too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What a project wants to be told first.
+
+    Attributes:
+        named: the measures of ``rag_headline``.
+        gated: the measures of gates that are on all questions.
+    """
+
+    named: Sequence[str] = ()
+    gated: Sequence[str] = ()
+
+
+NOTHING_NAMED = Headline()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +93,7 @@ class Field:
     Attributes:
         data: name of the data.
         names: the experiments.
-        leads: the best of them: in what they find, in what they answer; empty for one experiment.
+        leads: the best of them: in wrong answers, in what they answer, in what they find; empty for one experiment.
         groups: the experiments in groups of those that have the same value of every measure on every case.
         tests: size of the family over which the p-values of the leads are adjusted.
     """
@@ -83,8 +106,8 @@ class Field:
 
     @property
     def subject(self) -> str:
-        """The experiment to speak of first: the best in what it answers."""
-        return self.leads[-1].standing.best if self.leads else self.names[0]
+        """The experiment to speak of first: that with the fewest wrong answers, else the best in what it answers."""
+        return self.leads[0].standing.best if self.leads else self.names[0]
 
     @property
     def equals(self) -> list[Sequence[str]]:
@@ -92,10 +115,18 @@ class Field:
         return [group for group in self.groups if len(group) > 1]
 
 
-def fields_of(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]) -> list[Field]:
+def is_retrieval(measure: str) -> bool:
+    """Whether a measure is one of what an experiment finds."""
+    return measure.startswith(_FINDS)
+
+
+def fields_of(
+    tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], headline: Headline = NOTHING_NAMED
+) -> list[Field]:
     """Return a field for each data, that with the most experiments first."""
+    tables = that_answer(tables)
     rivals = by_data(tables, suites)
-    wanted = {data: _wanted(mine) for data, mine in rivals.items()}
+    wanted = {data: _wanted(mine, headline) for data, mine in rivals.items()}
     found = standings_over_all(tables, suites, {data: wanted[data] for data in rivals if len(rivals[data]) > 1})
     fields = [
         Field(
@@ -114,13 +145,25 @@ def _is(standing: SliceStanding, data: str, measure: str) -> bool:
     return standing.data == data and standing.measure == measure
 
 
-def _wanted(tables: Mapping[str, SuiteTable]) -> list[str]:
-    """Return the measure of what is found, and that of what is answered, where there are such."""
-    having = [
-        {name: sum(table.has(name) for table in tables.values()) for name in measures}
-        for measures in (RETRIEVAL, ANSWERS)
-    ]
-    return [max(found, key=lambda name: found[name]) for found in having if any(found.values())]
+def _wanted(tables: Mapping[str, SuiteTable], headline: Headline) -> list[str]:
+    """Return what is compared: wrong answers, the headline, what is found.
+
+    The headline is what the project names, else what gates are on, else what judges said, else one usual measure.
+    """
+    wrong = [WRONG] if _most_have(tables, [WRONG]) else []
+    named = [name for name in headline.named if _most_have(tables, [name])]
+    gated = [name for name in headline.gated if _most_have(tables, [name]) and name in (*ANSWERS, *JUDGED_FIRST)]
+    judged = [name for name in JUDGED_FIRST if _most_have(tables, [name])]
+    usual = [] if wrong else _most_have(tables, ANSWERS)
+    found = [each for each in headline.gated if is_retrieval(each)]
+    searched = _most_have(tables, found) or _most_have(tables, RETRIEVAL)
+    return [*dict.fromkeys([*wrong, *(named or (gated or judged)[:_MOST_NAMED] or usual), *searched])]
+
+
+def _most_have(tables: Mapping[str, SuiteTable], measures: Sequence[str]) -> list[str]:
+    """Return the measure that most experiments have, the first of several; none where no experiment has any."""
+    found = {name: sum(table.has(name) for table in tables.values()) for name in measures}
+    return [max(found, key=lambda name: found[name])] if any(found.values()) else []
 
 
 def _lead(standing: SliceStanding, tables: Mapping[str, SuiteTable]) -> Lead:

@@ -11,15 +11,17 @@ from typing import Literal
 
 from rag_harness.gates.units import bounds, value_said
 from rag_harness.report.brief.brief import Brief
-from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
+from rag_harness.report.brief.leads import ANSWERS, JUDGED_FIRST, RETRIEVAL, Field, Lead, is_retrieval
 from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.shortfalls import Shortfall, wrong_answers
+from rag_harness.report.brief.wrong_said import wrong_in_short, wrong_said
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.summary import is_no_llm
 from rag_harness.report.wording import listed, short
+from rag_harness.report.wrong import WRONG
 from rag_harness.stats.by_case import in_both
 
-SentenceTopic = Literal["found", "best", "sure", "why", "next"]
+SentenceTopic = Literal["found", "wrong", "best", "sure", "why", "next"]
 _NOT_LOOKED = (
     "Why answers are wrong was not looked into: rag-harness explain does, and --rag-attribute asks these again."
 )
@@ -50,7 +52,7 @@ def first_sentences(brief: Brief) -> list[Sentence]:
         return [*_looked_up(brief.alone, brief)]
     if not brief.fields:
         return []
-    return [*_best(brief), *_sure(brief), *_why(brief), *_next(brief)]
+    return [*_wrong(brief), *_best(brief), *_sure(brief), *_why(brief), *_next(brief)]
 
 
 def _looked_up(found: LookedUp, brief: Brief) -> Iterator[Sentence]:
@@ -101,6 +103,14 @@ def percent(share: float) -> str:
     return "under 1 %" if 0 < share < 0.005 else f"{int(share * 100 + 0.5)} %"
 
 
+def _wrong(brief: Brief) -> Iterator[Sentence]:
+    for field in brief.fields:
+        said = wrong_said({name: brief.tables[name] for name in field.names})
+        on = f"On {field.data}: " if len(brief.fields) > 1 else ""
+        if said:
+            yield Sentence("wrong", f"{on}{said}")
+
+
 def _best(brief: Brief) -> Iterator[Sentence]:
     for field in brief.fields:
         parts = [*_of_one(field, brief), *filter(None, [winners_said(field)]), *(_lead(lead) for lead in surest(field))]
@@ -147,23 +157,31 @@ def winners_said(field: Field) -> str:
 
 
 def surest(field: Field) -> list[Lead]:
-    """Return the leads of a data, those that are sure first."""
-    return sorted(field.leads, key=lambda lead: not lead.is_sure)
+    """Return the leads of a data: that of wrong answers, then those that are sure."""
+    return sorted(field.leads, key=lambda lead: (lead.standing.measure != WRONG, not lead.is_sure))
 
 
 def _lead(lead: Lead) -> str:
     standing = lead.standing
-    is_search, several = standing.measure in RETRIEVAL, len(lead.best) > 1
+    several, verb, what = len(lead.best) > 1, *verb_of(standing.measure)
     mean = f"{standing.measure} {value_said(standing.mean, standing.unit)}"
     if lead.is_level:
-        return f"All {'find' if is_search else 'answer'} the same ({mean})."
+        return f"All {verb} the same ({mean})."
     who, s = listed(lead.best), "" if several else "s"
     if lead.is_sure:
-        return f"{who} {f'find{s} the most' if is_search else f'answer{s} best'} ({mean}{_over(lead)})."
+        return f"{who} {verb}{s} {what} ({mean}{_over(lead)})."
     beaten = [cell.second for cell in standing.beaten]
     over = f" In this {who} {'are' if several else 'is'} surely better than {listed(beaten)}." if beaten else ""
-    what = f"find{s} the most" if is_search else f"answer{s} best"
-    return f"It is open whether {who} {what} ({mean}{_over(lead)}).{over}"
+    return f"It is open whether {who} {verb}{s} {what} ({mean}{_over(lead)}).{over}"
+
+
+def verb_of(measure: str) -> tuple[str, str]:
+    """Return what experiments do by a measure, as verb and object of the best of them."""
+    if measure == WRONG:
+        return "answer", "wrong least often"
+    if is_retrieval(measure):
+        return "find", "the most"
+    return "answer", "best" if measure in (*ANSWERS, *JUDGED_FIRST) else f"best by {measure}"
 
 
 def _over(lead: Lead) -> str:
@@ -248,9 +266,9 @@ def _why(brief: Brief) -> Iterator[Sentence]:
     elif not brief.is_measured:
         yield Sentence("why", _NOT_MEASURED, "unsure")
     elif brief.causes_are_due:
-        wrong = sum(len(wrong_answers(table)) for table in brief.tables.values())
-        are = f"{wrong:,} {'answer is' if wrong == 1 else 'answers are'} wrong" if wrong else "No answer is wrong"
-        yield Sentence("why", f"{are}; causes follow.", "bad" if wrong else "")
+        any_wrong = any(map(wrong_answers, brief.tables.values()))
+        said = wrong_in_short(brief.tables) if any_wrong else "No answer is wrong"
+        yield Sentence("why", f"{said}; causes follow.", "bad" if any_wrong else "")
     elif not brief.answers_are_measured:
         yield Sentence("why", _PAGES_ALONE, "unsure")
     elif not brief.was_explained:
@@ -264,16 +282,24 @@ def shortfall_said(found: Shortfall) -> str:
     below = f" {found.below_said}." if found.below else ""
     if not found.n:
         return f"{short(found.experiment)}: none of {found.answers:,} answers is wrong.{below}"
-    share = f"{found.of_main:,} of them ({percent(found.share)})" if found.n > 1 else "the cause"
+    them = f"these {found.n:,}" if found.declined else "them"
+    share = f"{found.of_main:,} of {them} ({percent(found.share)})" if found.n > 1 else "the cause"
     detail = f", {found.detail}" if found.detail else ""
     name = short(found.experiment)
     if found.is_sample:
         head = f"{name}: the worst {found.n:,} of {found.answers:,} answers were looked into"
     else:
-        head = f"{name}: {found.n:,} of {found.answers:,} answers {'is' if found.n == 1 else 'are'} wrong"
+        head = f"{name}: {wrong_and_declined(found)}"
     if found.n == found.of_main and found.n > 1:
         return f"{head}, all {found.n:,} for one cause: {found.main}{detail}.{below}"
     return f"{head}; {share}: {found.main}{detail}.{below}"
+
+
+def wrong_and_declined(found: Shortfall) -> str:
+    """Return how many answers are wrong, and how many of an experiment decline wrongly."""
+    n = found.n - found.declined
+    wrong = f"{n:,} of {found.answers:,} answers {'is' if n == 1 else 'are'} wrong"
+    return f"{wrong}, {found.declined:,} wrongly declined" if found.declined else wrong
 
 
 def _next(brief: Brief) -> Iterator[Sentence]:

@@ -10,6 +10,7 @@ from rag_harness.gates import Gate, Reference
 from rag_harness.gates.verdict import meets_threshold
 from rag_harness.measures.correct import CORRECT
 from rag_harness.report.suite_table import CaseState, SuiteTable
+from rag_harness.report.wrong import wrongly_declined
 from rag_harness.results.causes import CauseLine
 
 
@@ -19,8 +20,9 @@ class Shortfall:
 
     Attributes:
         experiment: its name.
-        n: number of wrong answers; where nothing was checked, of those that were looked into.
+        n: number of wrong answers, wrong declines included; where nothing was checked, of those that were looked into.
         answers: number of all its answers.
+        declined: number of those that decline a question that the documents answer.
         is_sample: whether no answer was checked, so that only the worst were looked into.
         below: number of answers that are not wrong, and that are below a failed gate.
         causes: number of these answers by cause, the most frequent first.
@@ -32,6 +34,7 @@ class Shortfall:
     experiment: str
     n: int
     answers: int
+    declined: int
     is_sample: bool
     below: int
     causes: Mapping[str, int]
@@ -79,7 +82,7 @@ def is_of_answers(gate: Gate) -> bool:
 
 
 def wrong_answers(table: SuiteTable) -> set[str]:
-    """Return the answered cases that are not correct."""
+    """Return the answered cases that are not correct, wrong declines included."""
     if not table.has(CORRECT):
         return set()
     answered = {case for case, state in zip(table.ids, table.states, strict=True) if state == CaseState.OK}
@@ -101,6 +104,7 @@ def _shortfall(name: str, table: SuiteTable, every: Sequence[CauseLine], failed:
         experiment=name,
         n=len(wrong) if is_checked else len(lines),
         answers=table.totals.answered,
+        declined=len(wrongly_declined(table) & wrong),
         is_sample=not is_checked,
         below=_below(name, table, failed, wrong),
         causes=dict(Counter(line.cause for line in lines).most_common()),

@@ -1,4 +1,4 @@
-"""Writes a run in brief for the terminal: at most 80 columns, 15 lines for one experiment, 22 for four."""
+"""Writes a run in brief for the terminal: at most 80 columns, 16 lines for one experiment, 24 for four."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from rag_harness.report.brief.experiment_lines import (
     turn_lines,
 )
 from rag_harness.report.brief.gate_lines import failed_gate_lines, gate_count_lines
-from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
+from rag_harness.report.brief.leads import Field, Lead, is_retrieval
 from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.sentences import Sentence, equals_said, first_sentences, more_said, surest, winners_said
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
+from rag_harness.report.brief.wrong_said import said_alone, wrong_in_short
+from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import made_up
 from rag_harness.report.wording import counted, listed, short
+from rag_harness.report.wrong import WRONG, verdicts_of
 
 _WIDEST, _FEW_FIELDS = 100, 2
 _NOTHING = "nothing can be compared: no measure has values of two experiments"
@@ -61,10 +64,16 @@ def brief_lines(
         lines += [*table_lines(brief, writer), *_best(brief, writer)]
     elif brief.answered.rows:
         for found in brief.tables.values():
-            lines += [*quality_lines(found, writer), *kind_lines(found, writer)]
+            lines += [*_wrong_lines(found, writer), *quality_lines(found, writer), *kind_lines(found, writer)]
     lines += turn_lines(brief, writer)
     following = [] if brief.causes_are_due else _next(brief, output, has_report, writer)
     return [*lines, *_why(brief, writer), *following]
+
+
+def _wrong_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
+    """Return how many answers of the only experiment are wrong, and how many it declines wrongly."""
+    verdicts = verdicts_of(found)
+    return writer.labelled("wrong", said_alone(verdicts)) if verdicts is not None else []
 
 
 def cause_lines(brief: Brief, output: str, width: int = 80, *, has_report: bool = False) -> list[Line]:
@@ -107,7 +116,8 @@ def _in_short(brief: Brief, output: str, writer: LineWriter) -> list[Line]:
     earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
     words = dict.fromkeys(filter(None, map(made_up, found.authors)))
     marks = "".join(f"{TIE}({word})" for word in words)
-    said = f"{found.rows:,} of {found.asked:,} answered{marks}{earlier}{best}"
+    wrong = f", {said}" if (said := wrong_in_short(brief.tables)) else ""
+    said = f"{found.rows:,} of {found.asked:,} answered{wrong}{marks}{earlier}{best}"
     return [
         *writer.labelled("rag", said, "red" if found.errors or found.lost or _wrong(brief) else "", most=1),
         Line(f"{'next':<{LABEL}}{_explain(brief, output)}"),
@@ -217,7 +227,7 @@ def _on(field: Field, brief: Brief) -> str:
 
 def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:
     cell, unit = lead.nearest, lead.standing.unit
-    label = "  finds" if lead.standing.measure in RETRIEVAL else "  says"
+    label = _label_of(lead.standing.measure)
     head = f"{lead.standing.measure} {value_said(lead.standing.mean, unit)}"
     if cell is None or cell.found is None:
         yield from writer.labelled(label, f"all the same: {head}")
@@ -229,6 +239,10 @@ def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:
     more = "" if lead.is_sure else broken or more_said(lead, cell.found.n)
     text = f"{word[0]}: {listed(lead.best)}, {head}, {ahead}. {more}".removesuffix(". ")
     yield from writer.labelled(label, text, word[1])
+
+
+def _label_of(measure: str) -> str:
+    return "  wrong" if measure == WRONG else "  finds" if is_retrieval(measure) else "  says"
 
 
 def _of(sentences: Iterable[Sentence], topic: str) -> list[Sentence]:
@@ -254,7 +268,9 @@ def _causes(found: Shortfall, is_alone: bool) -> str:
         return f"{name}the worst {found.n:,} of {found.answers:,} were looked into: {causes}"
     without = found.n - sum(found.causes.values())
     more = f", {without:,} without a cause" if without > 0 else ""
-    return f"{name}{found.n:,} wrong: {causes}{more}" if found.n else f"{name}none wrong"
+    declined = f", {found.declined:,} wrongly declined" if found.declined else ""
+    head = f"{name}{found.n - found.declined:,} wrong{declined}"
+    return f"{head}: {causes}{more}" if found.n else f"{name}none wrong"
 
 
 def _next(brief: Brief, output: str, has_report: bool, writer: LineWriter) -> Iterator[Line]:

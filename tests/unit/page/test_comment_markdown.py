@@ -150,7 +150,7 @@ def test_each_experiment_has_a_row_and_the_surely_best_a_star(study: Path) -> No
     text = checked(study)
     head = cells(text, "experiment |")
     e2, e3 = (dict(zip(head, cells(text, f"{name} |"), strict=True)) for name in ("e2", "e3"))
-    assert (e2["recall@5"], e2["answered"], e2["wrong"]) == ("0.500", "12 of 12", "0")
+    assert (e2["recall@5"], e2["answered"], e2["wrong, 95 %"]) == ("0.500", "12 of 12", "0.0 % \\[0.0, 26.5\\]")
     assert e3["recall@5"] == "**1.000** ★ \\[0.74, 1.00\\]"
     assert e2[CP] == "0.218"
     assert cells(text, "e1 |")[head.index("recall@5")] == "–"

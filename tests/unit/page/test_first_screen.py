@@ -235,14 +235,14 @@ def test_the_golden_suite_has_its_gates_and_counts(tmp_path: Path) -> None:
     assert table_in(section, "trials").rows[0][0].text == GOLDEN
 
 
-def test_the_four_topics_stand_first_with_the_worst_trial(tmp_path: Path) -> None:
+def test_the_topics_stand_first_with_the_worst_trial(tmp_path: Path) -> None:
     write_study(tmp_path)
     line = {"experiment": "e3", "query_id": "q07", "query": "Question 7?", "cause": "Judge Doubtful", "detail": ""}
     write_causes(tmp_path, [CauseLine.model_validate({**line, "fingerprint": "aaaa", "remedy": "read the answer"})])
     topics = first_screen(read(tmp_path)).blocks[0]
     assert isinstance(topics, Topics)
-    assert [topic.ident for topic in topics.all] == ["best", "sure", "why", "next"]
-    assert [topic.trial for topic in topics.all] == ["", "", "", "e3-q07"]
+    assert [topic.ident for topic in topics.all] == ["wrong", "best", "sure", "why", "next"]
+    assert [topic.trial for topic in topics.all] == ["", "", "", "", "e3-q07"]
 
 
 def test_a_failed_gate_links_its_worst_trial(study: Path) -> None:
@@ -277,7 +277,7 @@ def test_whatever_ran_the_first_screen_has_all_topics_and_no_nan(
 ) -> None:
     write_run(tmp_path, rows())
     (topics,) = (block for block in first_screen(read(tmp_path)).blocks if isinstance(block, Topics))
-    assert [topic.ident for topic in topics.all] == ["best", "sure", "why", "next"]
+    assert [topic.ident for topic in topics.all if topic.ident != "wrong"] == ["best", "sure", "why", "next"]
     said = " ".join(text for topic in topics.all for text in topic.texts)
     assert not re.search(r"\bnan\b|\binf\b|None", said)
     assert len(said) < 1_000

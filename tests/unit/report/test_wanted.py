@@ -85,3 +85,11 @@ def test_checks_are_those_named_and_all_where_they_are_asked_for() -> None:
     every = wanted(metamorphic=True).metamorphic_measures("e2")
     assert every == [name for name in METAMORPHIC if name != "metamorphic_paraphrase"]
     assert wanted(metamorphic=True, writer_model="a/b").metamorphic_measures("e2") == list(METAMORPHIC)
+
+
+def test_the_headline_is_judged_and_names_measures_alone() -> None:
+    assert list(wanted(headline=("factuality, recall@5",)).judged_names("e2")) == ["factuality"]
+    with pytest.raises(SettingsError, match="'factuality'"):
+        wanted(headline=("factualty",)).check_judge([])
+    with pytest.raises(SettingsError, match=r"rag_headline names measures, .* found 'e9: hri'. Write 'hri'."):
+        wanted(headline=("e9: hri",)).check_judge([])

@@ -20,10 +20,11 @@ _TOPIC = re.compile(r'data-topic="(\w+)"><dt>.*?</dt>\s*<dd>(.*?)</dd>', re.DOTA
 _BEST = re.compile(
     r"(\S+?)(?:(?:,| and) [^().]*?)? (?:finds?|answers?) [^().]*\((\S+) ([\d.]+)(?:, ([\d.]+) \w+ (\S+))?\)"
 )
-_SURE = re.compile(r"(\S+) - (\S+) in (\S+): (\S+)(?: \[(\S+), (\S+)\])?, ([\d,]+) questions(?:, p (<?[\d.]+\d))?")
+_SURE = re.compile(r"(\S+) - (\S+) in (\S+): (\S+)(?: \[(\S+), (\S+)\])?, ([\d.,]+) questions(?:, p (<?[\d.]+\d))?")
 _TESTS = re.compile(r"corrected for (\d+) tests")
 _SHORT = re.compile(
-    r"(\S+): ([\d,]+) of ([\d,]+) answers are wrong; ([\d,]+) of them \((\S+) %\): ([\w ]+?)(?:, ([^.]+))?\."
+    r"(\S+): ([\d,]+) of ([\d,]+) answers are wrong(?:, ([\d,]+) wrongly declined)?; "
+    r"([\d,]+) of (?:them|these [\d,]+) \((\S+) %\): ([\w ]+?)(?:, ([^.]+))?\."
 )
 
 
@@ -72,13 +73,18 @@ def _why(files: RunFiles, text: str) -> Iterator[str]:
     if found is None:
         yield f"no figure in {text!r}"
         return
-    name, short, answers, of_main, share, main, detail = found.groups()
+    name, short, answers, declined, of_main, share, main, detail = found.groups()
+    if name not in files.suites:
+        yield f"no experiment is called {name!r}"
+        return
     wrong = {case for case in files.suites[name].answered if values_of(files.suites[name], "correct").get(case) == 0}
     of_name = [line for line in files.causes if line["experiment"] == name]
     lines = [line for line in of_name if line["query_id"] in wrong] or of_name
     counted = Counter((line["cause"], line["detail"]) for line in lines)
     main = (main, detail or "")
-    yield problem(short, "{}", len(wrong))
+    is_wrong = values_of(files.suites[name], "wrong")
+    yield problem(short, "{}", sum(map(is_wrong.__getitem__, wrong)))
+    yield problem(declined or "0", "{}", len(wrong) - sum(map(is_wrong.__getitem__, wrong)))
     yield problem(answers, "{}", len(files.suites[name].answered))
     more = re.search(r"([\d,]+) more below a failed gate", text)
     most = len(files.suites[name].answered) - len(wrong)

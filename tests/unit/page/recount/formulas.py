@@ -13,7 +13,7 @@ from tests.unit.page.recount.rows import Suite
 
 Row = Mapping[str, Any]
 Value = float | None
-LOWER = {"hri", "hri_gold", "false_abstention_rate", "error_rate", "zero_result_rate"}
+LOWER = {"wrong", "hri", "hri_gold", "false_abstention_rate", "error_rate", "zero_result_rate"}
 SCORED = ("answer_relevancy", "confidence")
 """Measures that are no share: they may be negative."""
 _JUDGED = ("context_precision", "faithfulness", "answer_relevancy", "factuality")
@@ -21,7 +21,7 @@ _NEEDS_RETRIEVAL = {
     *("context_precision", "faithfulness", "g_mean", "hri", "citation_recall", "evidence_recall"),
     *("zero_result_rate", "citation_rate"),
 }
-_NO_WORST = {"confidence"}
+_NO_WORST = {"wrong", "confidence"}
 _PARTS = {
     "g_mean": ("context_precision", "faithfulness", "answer_relevancy"),
     "hri": ("faithfulness", "answer_relevancy"),
@@ -76,11 +76,20 @@ def _of_answer(suite: Suite, case: str, measure: str) -> Value:
         return _score(suite, case, measure)
     if measure in _PARTS:
         return _composite(measure, [_score(suite, case, part) for part in _PARTS[measure]])
+    if measure == "wrong":
+        return _wrong(suite, case)
     if measure == "correct":
         return _correct(suite, case)
     if measure in _OF_ANSWERS:
         return _OF_ANSWERS[measure](about, row)
     return _of_ranking(measure, _ranking(row), {page: n for page, n in about["qrels"].items() if n > 0})
+
+
+def _wrong(suite: Suite, case: str) -> Value:
+    """Return whether an answer is given and not right; a question that is declined has no wrong one."""
+    found = _value(suite, case, "correct") if case in suite.answered else None
+    declined = _value(suite, case, "false_abstention_rate") if found == 0 else None
+    return None if found is None else float(found == 0 and declined != 1)
 
 
 def _correct(suite: Suite, case: str) -> Value:

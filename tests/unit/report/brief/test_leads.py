@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.report.brief.leads import Field, fields_of
+from rag_harness.report.brief.leads import NOTHING_NAMED, Field, Headline, fields_of
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wrong import all_with_wrong
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.stats import difference_interval
 from tests.unit.report.standing_tables import kinds, table
@@ -84,9 +85,9 @@ def test_what_they_find_and_what_they_answer_are_one_family_of_tests() -> None:
         for name, by in {"e1": 0.0, "e2": 0.0, "e3": 0.3}.items()
     }
     found = only(**tables)
-    assert [lead.standing.measure for lead in found.leads] == ["evidence_recall", "token_f1"]
+    assert [lead.standing.measure for lead in found.leads] == ["token_f1", "evidence_recall"]
     assert found.tests == 6
-    assert [lead.is_sure for lead in found.leads] == [True, False]
+    assert [lead.is_sure for lead in found.leads] == [False, True]
 
 
 def test_experiments_that_are_equal_in_everything_win_together() -> None:
@@ -138,3 +139,43 @@ def test_a_measure_that_is_better_low_is_led_by_the_lowest() -> None:
     nothing = only(a=table(LABELS), b=table(LABELS))
     assert nothing.leads == []
     assert nothing.subject == "a"
+
+
+def verdicts(wrong: int, declined: int = 0) -> dict[str, list[float]]:
+    right = N - wrong - declined
+    return {
+        "correct": [0.0] * (wrong + declined) + [1.0] * right,
+        "false_abstention_rate": [0.0] * wrong + [1.0] * declined + [0.0] * right,
+        "token_f1": [0.5] * N,
+        "evidence_recall": [0.5] * N,
+    }
+
+
+def measures_of(headline: Headline, **more: list[float]) -> list[str]:
+    tables = all_with_wrong({name: table(LABELS, **verdicts(n), **more) for name, n in {"e1": 30, "e2": 3}.items()})
+    records = {name: SuiteRecord(data="queries", file="", fingerprints=[], total=N, selected="all") for name in tables}
+    (found,) = fields_of(tables, records, headline)
+    assert found.subject == "e2"
+    return [lead.standing.measure for lead in found.leads]
+
+
+def test_wrong_answers_are_spoken_of_first_then_what_the_project_names_then_what_was_found() -> None:
+    judged = {"factuality": shifted(0.0), "g_mean": shifted(0.0), "hri": shifted(0.0)}
+    assert measures_of(NOTHING_NAMED) == ["wrong", "evidence_recall"]
+    assert measures_of(NOTHING_NAMED, **judged) == ["wrong", "factuality", "hri", "evidence_recall"]
+    gated = Headline(gated=["error_rate", "g_mean", "ndcg@10", "recall@5"])
+    assert measures_of(gated, **judged) == ["wrong", "g_mean", "evidence_recall"]
+    named = Headline(named=["token_f1", "nugget_recall"], gated=["g_mean"])
+    assert measures_of(named, **judged) == ["wrong", "token_f1", "evidence_recall"], "nugget_recall has no value"
+
+
+def test_to_decline_everything_is_no_lead() -> None:
+    tables = all_with_wrong({"e1": table(LABELS, **verdicts(0, N)), "e2": table(LABELS, **verdicts(10))})
+    tables["e1"].totals.rows = tables["e1"].totals.abstained = N
+    lead, _ = only(**tables, e3=all_with_wrong({"e3": table(LABELS, **verdicts(40))})["e3"]).leads
+    assert (lead.standing.measure, lead.best) == ("wrong", ["e2"])
+
+
+def test_a_decline_is_no_wrong_answer() -> None:
+    tables = all_with_wrong({"e1": table(LABELS, **verdicts(30)), "e4": table(LABELS, **verdicts(3, 40))})
+    assert only(**tables).leads[0].best == ["e4"]

@@ -48,7 +48,7 @@ def say(
 
 def test_best_is_surely_ahead_in_both() -> None:
     said = say(e1=found(0, 0), e2=found(0.2, 0.2))
-    assert said["best"].startswith("e2 is best. e2 finds the most (evidence_recall 0.")
+    assert said["best"].startswith("e2 is best. e2 answers best (token_f1 0.")
     assert said["sure"].count("Sure at 95 %: e2 - e1 in ") == 2
     assert said["sure"].endswith("p is corrected for 2 tests (Holm).")
 
@@ -62,8 +62,8 @@ def test_ahead_is_surely_ahead_in_one_and_not_behind_in_the_other() -> None:
 
 def test_each_may_be_best_at_something_else() -> None:
     said = say(e1=found(0, 0.2), e2=found(0.2, 0))
-    assert said["best"].startswith("Each is best at something else. e2 finds the most (")
-    assert "e1 answers best (" in said["best"]
+    assert said["best"].startswith("Each is best at something else. e1 answers best (")
+    assert "e2 finds the most (" in said["best"]
 
 
 def test_no_one_is_shown_to_be_best_but_who_is_worse_is_named() -> None:
@@ -78,7 +78,7 @@ def test_equal_ones_win_together_and_the_dearer_is_named() -> None:
     twin = table(LABELS, **{name: [float(v) for v in each.values] for name, each in best.columns.items()})
     best.totals.prompt_tokens, twin.totals.prompt_tokens = 1000, 1435
     said = say(e1=found(0, 0), e2=best, e3=twin)["best"]
-    assert said.startswith("e2 and e3 are best. e2 and e3 find the most (")
+    assert said.startswith("e2 and e3 are best. e2 and e3 answer best (")
     assert said.endswith("e2 and e3 are equal on every measure and question; take e2, for e3 needs 44 % more tokens.")
 
 
