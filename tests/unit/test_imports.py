@@ -1,14 +1,12 @@
-"""Files of the package: none imports itself by way of others, and a public name stands in one room or two."""
+"""Files of the package: none imports itself by way of others."""
 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -16,22 +14,12 @@ import rag_harness
 from tests.unit.quick_parsing import no_garbage_looked_for
 
 _FOLDER = Path(rag_harness.__file__).parent
-_MOST_ROOMS = 2
-"""Whoever reads a name knows what it is about."""
-_ALLOWED: Mapping[str, frozenset[str]] = {
-    "the part that an entry point or an experiment's file makes: all are asked for by this name": frozenset(
-        {"build", "create"}
-    ),
-}
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 """Where a statement has others."""
 
 
-class Module(NamedTuple):
-    """What is looked at of a file: the names that it gives, and its imports wherever they stand."""
-
-    names: Sequence[str]
-    imports: Sequence[ast.Import | ast.ImportFrom]
+Imports = Sequence[ast.Import | ast.ImportFrom]
+"""The imports of a file, wherever they stand."""
 
 
 def test_no_file_imports_itself_by_way_of_others() -> None:
@@ -80,60 +68,14 @@ def test_the_files_of_the_package_are_looked_at() -> None:
     assert {"rag_harness.plugin.session", "rag_harness.types"} <= _graph(_FOLDER).keys()
 
 
-def test_a_name_stands_in_two_rooms_at_most() -> None:
-    allowed = frozenset[str]().union(*_ALLOWED.values())
-    found = _in_many_rooms(_FOLDER)
-    assert found.keys() - allowed == set(), "\n".join(
-        f"{name} stands in {', '.join(found[name])}: say in each what it is about"
-        for name in sorted(found.keys() - allowed)
-    )
-    assert allowed - found.keys() == set(), "these may be taken off the list"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "def asked() -> None: ...",
-        "async def asked() -> None: ...",
-        "class asked: ...",
-        "asked = 1",
-        "asked: int = 1",
-        "asked, _one = 1, 2",
-    ],
-)
-def test_a_name_in_three_rooms_is_found(tmp_path: Path, line: str) -> None:
-    for room in ("gates", "judges", "page"):
-        (tmp_path / room).mkdir()
-        (tmp_path / room / "file.py").write_text(f"{line}\n")
-    assert _in_many_rooms(tmp_path) == {"asked": ["gates", "judges", "page"]}
-
-
-def test_a_file_name_stands_in_two_rooms_at_most() -> None:
-    rooms = defaultdict[str, set[str]](set)
-    for file in _FOLDER.rglob("*.py"):
-        if file.parent != _FOLDER and not file.name.startswith("__"):
-            rooms[file.name].add(file.relative_to(_FOLDER).parts[0])
-    assert {name: sorted(found) for name, found in rooms.items() if len(found) > _MOST_ROOMS} == {}
-
-
-def test_private_names_imports_and_names_inside_of_others_do_not_count(tmp_path: Path) -> None:
-    for room in ("gates", "judges", "page"):
-        (tmp_path / f"{room}.py").write_text(
-            "import json\nfrom typing import Any\n_T = 1\n__all__ = []\n"
-            "class _Made:\n    made = 1\ndef _f(): asked = 1\n"
-        )
-    assert _in_many_rooms(tmp_path) == {}
-
-
 @cache
-def _modules(folder: Path) -> dict[Path, Module]:
-    """Return what is looked at of each file, in the order of their paths. Fifteen hundred are parsed once for all."""
+def _modules(folder: Path) -> dict[Path, Imports]:
+    """Return the imports of each file, in the order of their paths. Fifteen hundred are parsed once for all."""
     with no_garbage_looked_for():
-        return {file: _module(ast.parse(file.read_text(encoding="utf-8"))) for file in sorted(folder.rglob("*.py"))}
-
-
-def _module(tree: ast.Module) -> Module:
-    return Module([*_names(tree)], [*_imports_of(tree)])
+        files = sorted(folder.rglob("*.py"))
+        return {file: [*_imports_of(ast.parse(file.read_text(encoding="utf-8")))] for file in files}
+            file: [*_imports_of(ast.parse(file.read_text(encoding="utf-8")))] for file in sorted(folder.rglob("*.py"))
+        }
 
 
 def _circle(graph: Mapping[str, set[str]]) -> list[str]:
@@ -146,8 +88,8 @@ def _circle(graph: Mapping[str, set[str]]) -> list[str]:
 
 @cache
 def _graph(folder: Path) -> dict[str, set[str]]:
-    modules = {_name(file, folder): module for file, module in _modules(folder).items()}
-    return {name: set(_imported(module, set(modules))) - {name} for name, module in modules.items()}
+    modules = {_name(file, folder): imports for file, imports in _modules(folder).items()}
+    return {name: set(_imported(imports, set(modules))) - {name} for name, imports in modules.items()}
 
 
 def _name(file: Path, folder: Path) -> str:
@@ -164,8 +106,8 @@ def _imports_of(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
             yield from _imports_of(each)
 
 
-def _imported(module: Module, known: set[str]) -> Iterator[str]:
-    for node in module.imports:
+def _imported(imports: Imports, known: set[str]) -> Iterator[str]:
+    for node in imports:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif node.module:
@@ -173,23 +115,3 @@ def _imported(module: Module, known: set[str]) -> Iterator[str]:
                 below = f"{node.module}.{alias.name}"
                 if below in known or node.module in known:
                     yield below if below in known else node.module
-
-
-def _in_many_rooms(folder: Path) -> dict[str, list[str]]:
-    rooms = defaultdict[str, set[str]](set)
-    for file, module in _modules(folder).items():
-        for name in module.names:
-            rooms[name].add(file.relative_to(folder).parts[0].removesuffix(".py"))
-    return {name: sorted(found) for name, found in rooms.items() if len(found) > _MOST_ROOMS}
-
-
-def _names(module: ast.Module) -> Iterator[str]:
-    for node in module.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found = [node.name]
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found = [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
-        else:
-            found = []
-        yield from (name for name in found if not name.startswith("_"))

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from rag_harness.expectations import expectations_of
-from rag_harness.measures import measure_named
-from rag_harness.measures.correct import Correctness, correctness
+from rag_harness.measures.correct import Correct, Correctness, correctness
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Query
 from tests.unit.rows import make_row
@@ -68,7 +67,7 @@ def test_what_a_model_is_to_judge_waits_for_it_unless_something_is_broken_alread
 
 
 def test_the_measure_takes_what_the_row_says_unless_its_gold_is_another() -> None:
-    measure = measure_named("correct")
+    measure = Correct()
     said = answered(RIGHT, correct=False, correct_by="ground_truth")
     assert measure.score(case(), said).value == 0
     assert measure.score(case("It's 9.90 euros."), said).value == 1
