@@ -74,8 +74,6 @@ def _modules(folder: Path) -> dict[Path, Imports]:
     with no_garbage_looked_for():
         files = sorted(folder.rglob("*.py"))
         return {file: [*_imports_of(ast.parse(file.read_text(encoding="utf-8")))] for file in files}
-            file: [*_imports_of(ast.parse(file.read_text(encoding="utf-8")))] for file in sorted(folder.rglob("*.py"))
-        }
 
 
 def _circle(graph: Mapping[str, set[str]]) -> list[str]:
