@@ -19,7 +19,7 @@ from rag_harness.words.language import answer_not_judged
 
 CASES = [
     json.loads(line)
-    for file in sorted((Path(__file__).parents[4] / "benchmarks" / "short_answers").glob("*.jsonl"))
+    for file in sorted((Path(__file__).parents[4] / "benchmarks" / "short_answers").glob("dev*.jsonl"))
     for line in file.read_text(encoding="utf-8").splitlines()
 ]
 _VALUE = 3
