@@ -49,11 +49,15 @@ LONG_ANSWERS = {
 WORST = ("full stops and blanks", "accents", "marks side by side", "words", "money", "fences")
 """Of those: the ones that took the longest."""
 _SHORT, _LINEAR, _MOST = 0.1, 8.0, 2.0
+_TRIES = 3
 
 
 def check_growth(work: Callable[[str], object], text: str) -> None:
     """Check that the time of the processor grows as the text does: at most twice as fast, and two seconds in all."""
-    quarter, whole = _spent(work, text[: len(text) // 4]), _spent(work, text)
+    for _ in range(_TRIES):  # other work on the machine takes caches away: the least busy look counts
+        quarter, whole = _spent(work, text[: len(text) // 4]), _spent(work, text)
+        if whole < _SHORT or whole < _LINEAR * quarter:
+            break
     assert whole < _SHORT or whole < _LINEAR * quarter, (quarter, whole)
     assert whole < _MOST * len(text) / LONGEST, (quarter, whole)
 

@@ -19,7 +19,8 @@ def brief(printed: str, output: str) -> list[str]:
     """Return the run in brief, with its head and its colours; the folder ``output`` is called ``output``."""
     lines = printed.replace(output, "output").splitlines()
     start = next(n for n, line in enumerate(lines) if re.fullmatch(r"=+ rag in brief =+", CODE.sub("", line)))
-    return lines[start : lines.index("", start)]
+    rest = lines[start:]
+    return rest[: next(n for n, line in enumerate(rest) if not line or line.startswith("rag: "))]
 
 
 def plain(lines: Sequence[str]) -> list[str]:

@@ -226,7 +226,7 @@ class DerivedRuns:
             outcome = await workplace.answer(trial, ask.experiment, ask.fingerprint, ask.asking)
             row = outcome.row
             if outcome.critical and row is not None:
-                self._broken = row.why  # no later trial can succeed, so waiting ones are not asked for
+                self._broken = row.error_text  # no later trial can succeed, so waiting ones are not asked for
             return Came(outcome, (row.line().encode(),) if row is not None and ask.asking.keeps(outcome) else ())
 
         self._engine.get().submit(trial.id, job)
@@ -247,7 +247,7 @@ class DerivedRuns:
         if row is None:
             return f"not run: {outcome.not_run}"
         if not row.ok:
-            return row.why
+            return row.error_text
         file = result_path(self._output, row.experiment)
         if row.experiment not in self._files:
             self._files[row.experiment] = ResultFile(file, self._settings.overwrite)

@@ -71,7 +71,7 @@ class OwnHistory:
         """Take the row of a turn. ``is_stored`` says that it was not made now."""
         kept = numbers_kept(trial.case, row, trial.case.scenario.reached) if trial.case.scenario and row.ok else ()
         is_earlier = is_stored or row.timings_recorded
-        said = _Said(row.query, row.llm_answer, row.why, session=session_of_row(row), is_earlier=is_earlier)
+        said = _Said(row.query, row.llm_answer, row.error_text, session=session_of_row(row), is_earlier=is_earlier)
         said = replace(said, declined=row.abstained, kept=frozenset(kept))
         self._of(trial, repeat)[_turn(trial.case)] = said
 

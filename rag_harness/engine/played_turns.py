@@ -125,11 +125,11 @@ class PlayedTurns:
             )
         row = outcome.row
         if outcome.critical:
-            raise CriticalError(row.why if row is not None and not row.ok else str(outcome.error))
+            raise CriticalError(row.error_text if row is not None and not row.ok else str(outcome.error))
         if row is None:
             return TrialOutcome(None, not_run=outcome.not_run)
         if not row.ok:
-            return TrialOutcome(None, not_run=f"its simulated user has failed: {row.why}")
+            return TrialOutcome(None, not_run=f"its simulated user has failed: {row.error_text}")
         await self._keep(row.experiment, row.query_id, row.line().encode())
         return row
 

@@ -55,7 +55,7 @@ class TrialAsSpans:
         """Yield the span of the trial, then those of each step and of its calls."""
         row, number, at = self._row, 0, self._start
         failed, said = row.error is not None, self._words.of_trial(row)
-        message = self._words.text(row.why) if row.error else ""
+        message = self._words.text(row.error_text) if row.error else ""
         events = tuple(SpanEvent("gen_ai.evaluation.result", self._end, _score(*each)) for each in self._scores.items())
         name = f"invoke_workflow {row.experiment}"
         yield SpanRecord(

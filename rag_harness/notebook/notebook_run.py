@@ -157,7 +157,7 @@ class NotebookRun:
         if outcome.critical:
             # No later question can be answered, so waiting ones are not asked.
             row = outcome.row
-            self._broken = row.why if row is not None and not row.ok else str(outcome.error)
+            self._broken = row.error_text if row is not None and not row.ok else str(outcome.error)
         return outcome
 
     async def _keep(self, result: JobResult) -> None:

@@ -53,7 +53,7 @@ def _said(item: pytest.Item, report: pytest.TestReport) -> str:
     """Return why a test failed: the error of a trial without an answer, the error of a test and its place, or all."""
     shipped = item.stash.get(SHIPPED, None)
     if report.when == "call" and shipped is not None and not shipped.row.ok:
-        return str(shipped.row.why)
+        return str(shipped.row.error_text)
     if report.when == "call" and RETRIEVAL in item.stash and item.stash[RETRIEVAL].error:
         return str(item.stash[RETRIEVAL].error)
     crash: Any = getattr(report.longrepr, "reprcrash", None)

@@ -49,7 +49,7 @@ def _why(row: ExperimentResult, found: Any) -> list[str]:
     crash = getattr(found, "reprcrash", None)
     said = crash.message if crash else str(found)
     said = _RESULT.sub("rag_result", said.removeprefix("AssertionError: ").removeprefix("Failed: ")).strip()
-    if not row.ok and (said.startswith(row.why) or _NO_ANSWER.search(said)):
+    if not row.ok and (said.startswith(row.error_text) or _NO_ANSWER.search(said)):
         return []
     file = found.reprtraceback.reprentries[-1].reprfileloc if crash else None
     lines = f"{file.path}:{file.lineno}: {said}" if file else said

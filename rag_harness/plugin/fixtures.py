@@ -130,8 +130,8 @@ def rag_result(
         experiment = rag_session.experiments.of(rag_trial.experiment, rag_pipeline, module)
         shipped = _shipped(request, rag_trial, experiment)
     if shipped.critical:
-        request.node.stash[REFUSED] = shipped.row.why
-        stop_tests(request.config, shipped.row.why)
+        request.node.stash[REFUSED] = shipped.row.error_text
+        stop_tests(request.config, shipped.row.error_text)
     if shipped.error is not None:
         raise shipped.error
     return shipped.row
@@ -181,7 +181,7 @@ def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_g
     try:
         shipped = _shipped(request, rag_session.golden_trial(rag_golden_id), golden.experiment)
         if shipped.critical:
-            raise CriticalError(shipped.row.why)
+            raise CriticalError(shipped.row.error_text)
     except (CriticalError, PrerequisiteError) as error:
         golden.broken = request.node.stash[REFUSED] = str(error)
         raise failed(golden.broken) from None

@@ -25,7 +25,7 @@ def trial_failed(row: ExperimentResult, why: Sequence[str], output: str) -> str:
         output: folder of the run, as the user names it.
     """
     found = row.llm_answer if row.ok else "no answer"
-    lines = [*(() if row.ok else _wrapped(row.why)), *why]
+    lines = [*(() if row.ok else _wrapped(row.error_text)), *why]
     return _message(row.query, found, lines, f"rag-harness explain {output} {row.trial}")
 
 

@@ -89,7 +89,7 @@ def of_row(row: ExperimentResult, case: Case | None = None) -> dict[str, Any]:
     answered = bool(row.ok and row.llm_answer)
     return {
         **({"query": text_or_none(row.query)} if case is not None and case.scenario is not None else {}),
-        "error": row.why or None,
+        "error": row.error_text or None,
         "answer": row.llm_answer if answered else None,
         "abstained": row.abstained if answered else None,
         "retrieved": [None if name.startswith(_PLACE) else name for name in ranking_of(row, case)],

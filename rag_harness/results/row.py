@@ -171,11 +171,16 @@ class ExperimentResult(FrozenModel):
         return self.status == "ok"
 
     @property
+    def error_text(self) -> str:
+        """The failure in one line; empty where an answer came."""
+        return f"{self.error.stage}: {self.error.type}: {self.error.message}" if self.error else ""
+
+    @property
     def why(self) -> str:
         """The failure in one line, or what a wrong answer should have said and what it said; else empty."""
-        if self.error:
-            return f"{self.error.stage}: {self.error.type}: {self.error.message}"
-        return f"wrong: expected {self._expected}; found {_in_short(self.llm_answer)}" if self.correct is False else ""
+        if self.error or self.correct is not False:
+            return self.error_text
+        return f"wrong: expected {self._expected}; found {_in_short(self.llm_answer)}"
 
     @property
     def _expected(self) -> str:

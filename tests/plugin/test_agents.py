@@ -170,7 +170,7 @@ def test_why_an_agent_failed_is_told_and_tried(suite: Suite) -> None:
         [
             seeking("never", "what does it cost?", "tents.md"),
             seeking("wrong", "what does it cost then moon", "tents.md"),
-            seeking("early", "what do they cost then tent", "tents.md", "lamps.md"),
+            seeking("early", "what do the Ridge tent and the lamp cost then tent", "tents.md", "lamps.md"),
             seeking("unused", "what does it cost, drop then tent", "tents.md"),
             seeking("on", "what does it cost, both then tent then lamp", "tents.md"),
         ]

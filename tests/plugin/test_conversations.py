@@ -364,7 +364,7 @@ def test_a_gate_over_conversations_is_refused_where_there_are_none(suite: Suite)
 
 def test_a_run_with_turns_ends_with_a_measure_by_turn(judged: tuple[pytest.RunResult, Path]) -> None:
     result, output = judged
-    result.stdout.fnmatch_lines(["turns    c1  correct by turn  1 .00  2 1.00  3 1.00  +0.50 a turn*"])
+    result.stdout.fnmatch_lines(["turns    c1  expectations by turn  1 .00  2 1.00  3 1.00  +0.50 a turn*"])
     summary = json.loads((output / "summary.json").read_text())
     assert summary["c1"]["drift"]["expectations"]["slope"] == pytest.approx(0.5)
     assert summary["c1"]["by_turn"]["expectations"]["3"]["n"] == 4

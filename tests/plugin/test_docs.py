@@ -66,7 +66,7 @@ def test_readme_pipeline(suite: Suite, said: str, status: int) -> None:
     (suite.path / "my_docs" / "queries.jsonl").write_text(question)
     (suite.path / "my_docs" / "returns.md").write_text("# Returns\n\nA lamp goes back within 45 days.\n")
     result = suite.run(*shlex.split(command))
-    result.assert_outcomes(passed=1, failed=status)  # the gate
+    result.assert_outcomes(passed=1 - status, failed=2 * status)  # the test and the gate
     assert result.ret == status
 
 

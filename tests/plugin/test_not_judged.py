@@ -19,7 +19,7 @@ class Says:
         if {broken} and int(query.query_id[1:]) % 2:
             raise ValueError("503")
         hit = Hit(Chunk("returns.md#1", "returns.md", "x"), 1.0, 1)
-        return PipelineOutput(Answer({text!r}), (hit,), (hit,))
+        return PipelineOutput(Answer("45 days" if query.text.startswith("lamp 1") else {text!r}), (hit,), (hit,))
 
 @pytest.fixture(scope="session")
 def rag_pipeline():
@@ -89,8 +89,8 @@ def test_undecided_fails_nothing_by_default(suite: Suite) -> None:
     assert suite.run("--rag-gate=e3: recall@5 >= 0.9 @95%", STRICT).ret == 0
 
 
-def two(suite: Suite, wrong: int) -> None:
-    """Of 40 questions ``wrong`` raise in ``broken``, which is right on all others; ``plain`` is on none."""
+def two(suite: Suite, wrong: int, plain: str = "45 days of something else") -> None:
+    """Of 40 questions ``wrong`` raise in ``broken``, which is right on all others; ``plain`` says `plain` but for lamps 1 and 10 to 19."""
     suite.write_queries(
         [
             {"query_id": f"q{2 * n + (n < wrong)}", "query": f"lamp {n}?", "context_reference": ["returns.md"],
@@ -100,14 +100,14 @@ def two(suite: Suite, wrong: int) -> None:
     )  # fmt: skip
     for file in suite.path.glob("test_*.py"):
         file.unlink()
-    for name, text in (("broken", "45 days"), ("plain", "45 days of something else")):
+    for name, text in (("broken", "45 days"), ("plain", plain)):
         (suite.path / f"test_{name}.py").write_text(TWO.format(name=name, text=text, broken=name == "broken"))
 
 
 @pytest.mark.parametrize(("wrong", "is_told"), [(2, False), (3, True), (20, True)])
 def test_an_experiment_with_many_errors_is_neither_better_nor_worse(suite: Suite, wrong: int, is_told: bool) -> None:
     """More than 5 % of the trials, and at least three."""
-    two(suite, wrong)
+    two(suite, wrong, "60 days")
     result = suite.run("--rag-cluster=none", "--rag-foreign-text=allow")
     said = f"broken: {wrong} of 40 trials ended with an error, so neither is better"
     assert (said in screen(result)) is is_told

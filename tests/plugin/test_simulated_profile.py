@@ -47,7 +47,7 @@ def test_header_brief_quiet_lines_and_comment_say_that_it_is_simulated(own: Suit
             "*mock/word-overlap, NOT?an?LLM",
         ]
     )
-    own.run("--rag-profile=sim", "-q").stdout.fnmatch_lines(["rag      4 of 4 answered?(SIMULATED)*"])
+    own.run("--rag-profile=sim", "-q").stdout.fnmatch_lines(["rag      4 of 4 answered, 0 wrong (SIMULATED)*"])
     assert main(["report", "output", "-o", "report.md"]) == 0
     comment = (own.path / "report.md").read_text(encoding="utf-8")
     assert "The answers of e3 are SIMULATED: " in comment

@@ -158,7 +158,7 @@ def trial_lines(row: ExperimentResult) -> list[str]:
         "gold in": ", ".join(row.context_reference),
         "found": ", ".join(dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)),
         "answer": row.llm_answer,
-        "error": row.why,
+        "error": row.error_text,
         "do": "" if row.ok else "read the log of the run: it has the traceback",
     }
     return [line for label, text in said.items() if text for line in label_lines(label, text, _MOST_LINES)]

@@ -137,7 +137,7 @@ class Maker:
     def _outcome(self, row: ExperimentResult) -> None:
         number = len(self._whole) - 1
         if not row.ok:
-            self._errors.append((number, row.trial_id, row.why[:_LONGEST_WHY]))
+            self._errors.append((number, row.trial_id, row.error_text[:_LONGEST_WHY]))
             return
         for stage in row.stages:
             if any(call.role == SERVICE for call in stage.calls):

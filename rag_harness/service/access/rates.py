@@ -16,9 +16,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.problems import ProblemError
 
-_RATE = re.compile(
-    r"\s*([0-9]{1,9})\s*(?:/|per)\s*([0-9]{1,9})?\s*(second|minute|hour|day|month|year)s?\s*", re.IGNORECASE
-)
+_RATE = re.compile(r"([0-9]{1,9}) ?(?:/|per) ?([0-9]{1,9})? ?(second|minute|hour|day|month|year)s?", re.IGNORECASE)
 _DAY = 86_400
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": _DAY, "month": 30 * _DAY, "year": 360 * _DAY}
 
@@ -98,7 +96,7 @@ def parsed_rate(rate: str) -> Rate:
     Raises:
         SettingsError: the rate cannot be read.
     """
-    found = _RATE.fullmatch(rate)
+    found = _RATE.fullmatch(" ".join(rate.split()))
     if found is None or int(found[1]) < 1 or found[2] == "0":
         raise SettingsError(f"{rate!r} is no rate. Write a number and a time: 60/minute, 10/second, 1000/hour.")
     return Rate(int(found[1]), int(found[2] or 1) * _SECONDS[found[3].lower()])
