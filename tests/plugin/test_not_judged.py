@@ -90,7 +90,7 @@ def test_undecided_fails_nothing_by_default(suite: Suite) -> None:
 
 
 def two(suite: Suite, wrong: int, plain: str = "45 days of something else") -> None:
-    """Of 40 questions ``wrong`` raise in ``broken``, which is right on all others; ``plain`` says `plain` but for lamps 1 and 10 to 19."""
+    """Of 40 questions ``wrong`` raise in ``broken``, which is right on all others; ``plain`` is on some."""
     suite.write_queries(
         [
             {"query_id": f"q{2 * n + (n < wrong)}", "query": f"lamp {n}?", "context_reference": ["returns.md"],
