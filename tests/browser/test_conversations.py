@@ -115,7 +115,7 @@ def test_a_conversation_that_got_worse_leads_to_its_first_turn_that_did_before_a
     opened: Opened, pages: Pages
 ) -> None:
     page = opened(pages("worse talks"))
-    page.locator("#diff summary", has_text="c1-own: conversations that got worse in expectations").click()
+    page.locator("#diff summary", has_text="c1-own: conversations that got worse in").click()
     page.locator("#table-worse-talks-1-c1-own").get_by_role("link", name="turn 3").click()
     arrived(page, "#trials?open=talks-after/c1-own-lamp%233&with=talks-before/c1-own-lamp%233")
     assert "Their answers first differ here." in page.locator(TALK).inner_text()

@@ -46,6 +46,13 @@ class Sentence:
     tone: Literal["", "good", "bad", "unsure"] = ""
 
 
+_MOST_LEADS = 2
+"""Most measures that are spoken of first, for a phone shows no more. Terminal and sections have the others."""
+
+_LONGEST_REMEDY = 140
+"""Characters of a remedy that stand on the first screen. The section of failures has it whole."""
+
+
 def first_sentences(brief: Brief) -> list[Sentence]:
     """Return what a reader has to know first; the topics for which there is nothing to say are left out."""
     if brief.alone is not None:
@@ -113,7 +120,11 @@ def _wrong(brief: Brief) -> Iterator[Sentence]:
 
 def _best(brief: Brief) -> Iterator[Sentence]:
     for field in brief.fields:
-        parts = [*_of_one(field, brief), *filter(None, [winners_said(field)]), *(_lead(lead) for lead in surest(field))]
+        parts = [
+            *_of_one(field, brief),
+            *filter(None, [winners_said(field)]),
+            *(_lead(lead) for lead in surest(field)[:_MOST_LEADS]),
+        ]
         parts += equals_said(field, brief)
         sure = any(lead.is_sure for lead in field.leads)
         on = f"On {field.data}: " if len(brief.fields) > 1 else ""
@@ -194,7 +205,7 @@ def _over(lead: Lead) -> str:
 
 def _sure(brief: Brief) -> Iterator[Sentence]:
     for field in brief.fields:
-        leads = [lead for lead in surest(field) if lead.nearest is not None]
+        leads = [lead for lead in surest(field)[:_MOST_LEADS] if lead.nearest is not None]
         if leads:
             on = f"On {field.data}: " if len(brief.fields) > 1 else ""
             tests = f" p is corrected for {field.tests} tests (Holm)." if field.tests > 1 else ""
@@ -305,7 +316,8 @@ def wrong_and_declined(found: Shortfall) -> str:
 def _next(brief: Brief) -> Iterator[Sentence]:
     found = brief.shortfall
     if found is not None:
-        yield Sentence("next", f"{found.remedy[:1].upper()}{found.remedy[1:]}.")
+        remedy = found.remedy if len(found.remedy) <= _LONGEST_REMEDY else f"{found.remedy[: _LONGEST_REMEDY - 1]}…"
+        yield Sentence("next", f"{remedy[:1].upper()}{remedy[1:]}.")
         return
     more = [lead.more for field in brief.fields for lead in field.leads if lead.more]
     worst = next((gate.worst for gate in brief.gates.failed if gate.worst), "")
