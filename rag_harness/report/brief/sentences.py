@@ -49,7 +49,7 @@ class Sentence:
 _MOST_LEADS = 2
 """Most measures that are spoken of first, for a phone shows no more. Terminal and sections have the others."""
 
-_LONGEST_REMEDY = 140
+_LONGEST_REMEDY = 110
 """Characters of a remedy that stand on the first screen. The section of failures has it whole."""
 
 
