@@ -71,22 +71,8 @@ def make_row(
     keep_prompt: KeepPrompt = lambda _: "",
 ) -> ExperimentResult:
     """Return the row of a trial."""
-    row = _row(trial, output, failure, total_ms, settings, fingerprint, keep_prompt)
-    found = correctness(trial.case, row)
-    return row.model_copy(update={"correct": found.correct, "correct_by": found.by}) if found.by else row
-
-
-def _row(
-    trial: Trial,
-    output: PipelineOutput,
-    failure: Failure | None,
-    total_ms: float,
-    settings: Settings,
-    fingerprint: str,
-    keep_prompt: KeepPrompt,
-) -> ExperimentResult:
     case, answer = trial.case, output.answer
-    return ExperimentResult(
+    row = ExperimentResult(
         query_id=case.query.query_id,
         experiment=trial.experiment,
         query=case.query.text,
@@ -123,6 +109,8 @@ def _row(
         fingerprint=fingerprint,
         finished_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
     )
+    found = correctness(case, row)
+    return row.model_copy(update={"correct": found.correct, "correct_by": found.by}) if found.by else row
 
 
 def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> dict[str, Any]:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def print_last(recorder: Recorder, findings: RunFindings, terminal: pytest.TerminalReporter) -> None:
     """Print the line, where an experiment of this run answered. With -q the run in brief is as short, and says it."""
-    from rag_harness.report.brief.wrong_said import wrong_in_short
-    from rag_harness.report.wrong import all_with_wrong
+    from rag_harness.report.wrong import all_with_wrong, count_wrong
     from rag_harness.types import GOLDEN
 
     if terminal.config.get_verbosity() < 0 or not recorder.arrived or not findings.is_readable:
@@ -28,5 +27,5 @@ def print_last(recorder: Recorder, findings: RunFindings, terminal: pytest.Termi
     mine = all_with_wrong({name: table for name, table in asked.items() if not findings.manifest.suites[name].made})
     if mine:
         answered = sum(table.totals.answered for table in mine.values())
-        said = wrong_in_short(mine)
+        said = count_wrong(mine)
         write_lines(terminal, [f"rag: {answered:,} answered, {said or 'none checked'}"])

@@ -16,9 +16,12 @@ from rag_harness.gates.units import share_said
 from rag_harness.measures.correct import CORRECT, UNCHECKED
 from rag_harness.measures.measure import Better, NamedMeasure
 from rag_harness.report.suite_table import CaseState, Column, SuiteTable
+from rag_harness.report.wording import short
 
 WRONG = "wrong"
 _WRONGLY_DECLINED = "false_abstention_rate"
+_MOST_NAMED = 6
+"""Most experiments that one sentence names."""
 
 
 class _Wrong(NamedMeasure):
@@ -118,3 +121,42 @@ def _declined(table: SuiteTable) -> npt.NDArray[np.bool_]:
     column = table.columns.get(_WRONGLY_DECLINED)
     declined = np.zeros(len(table.ids), np.bool_) if column is None else column.values == 1
     return np.asarray(declined & (table.states == CaseState.OK))
+
+
+def describe_wrong(tables: Mapping[str, SuiteTable]) -> str:
+    """Return how many answers of each experiment are wrong, and how many decline wrongly; empty where none is known."""
+    found = {name: verdicts for name, table in tables.items() if (verdicts := verdicts_of(table)) is not None}
+    if not found:
+        return ""
+    shown, more = [*found.items()][:_MOST_NAMED], len(found) - _MOST_NAMED
+    said = [f"{short(name)} {each.share_said} of {each.checked:,}" for name, each in shown]
+    left = f" and {more:,} more" if more > 0 else ""
+    return " ".join([f"{', '.join(said)}{left}.", _declined_said(dict(shown)), *_unchecked_said(found)])
+
+
+def describe_wrong_alone(found: Verdicts) -> str:
+    """Return the same of an experiment that needs no name."""
+    unchecked = f", {found.unchecked:,} not checked" if found.unchecked > 0 else ""
+    return f"{found.share_said} of {found.checked:,}; {found.declined:,} wrongly declined{unchecked}"
+
+
+def _declined_said(found: Mapping[str, Verdicts]) -> str:
+    if not any(each.declined for each in found.values()):
+        return "Nothing is wrongly declined."
+    said = ", ".join(f"{short(name)} {each.declined:,}" for name, each in found.items())
+    return f"Wrongly declined: {said}."
+
+
+def _unchecked_said(found: Mapping[str, Verdicts]) -> list[str]:
+    said = [f"{short(name)} {each.unchecked:,}" for name, each in found.items() if each.unchecked > 0]
+    return [f"Not checked: {', '.join(said[:_MOST_NAMED])}."] if said else []
+
+
+def count_wrong(tables: Mapping[str, SuiteTable]) -> str:
+    """Return the counts of wrong and of wrongly declined answers, as pytest's last line has them."""
+    found = [verdicts for table in tables.values() if (verdicts := verdicts_of(table)) is not None]
+    if not found:
+        return ""
+    declined = sum(each.declined for each in found)
+    more = f", {declined:,} wrongly declined" if declined else ""
+    return f"{sum(each.wrong for each in found):,} wrong{more}"

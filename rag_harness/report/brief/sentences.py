@@ -14,11 +14,10 @@ from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.leads import ANSWERS, JUDGED_FIRST, RETRIEVAL, Field, Lead, is_retrieval
 from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.shortfalls import Shortfall, wrong_answers
-from rag_harness.report.brief.wrong_said import wrong_in_short, wrong_said
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.summary import is_no_llm
 from rag_harness.report.wording import listed, short
-from rag_harness.report.wrong import WRONG
+from rag_harness.report.wrong import WRONG, count_wrong, describe_wrong
 from rag_harness.stats.by_case import in_both
 
 SentenceTopic = Literal["found", "wrong", "best", "sure", "why", "next"]
@@ -112,7 +111,7 @@ def percent(share: float) -> str:
 
 def _wrong(brief: Brief) -> Iterator[Sentence]:
     for field in brief.fields:
-        said = wrong_said({name: brief.tables[name] for name in field.names})
+        said = describe_wrong({name: brief.tables[name] for name in field.names})
         on = f"On {field.data}: " if len(brief.fields) > 1 else ""
         if said:
             yield Sentence("wrong", f"{on}{said}")
@@ -278,7 +277,7 @@ def _why(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("why", _NOT_MEASURED, "unsure")
     elif brief.causes_are_due:
         any_wrong = any(map(wrong_answers, brief.tables.values()))
-        said = wrong_in_short(brief.tables) if any_wrong else "No answer is wrong"
+        said = count_wrong(brief.tables) if any_wrong else "No answer is wrong"
         yield Sentence("why", f"{said}; causes follow.", "bad" if any_wrong else "")
     elif not brief.answers_are_measured:
         yield Sentence("why", _PAGES_ALONE, "unsure")

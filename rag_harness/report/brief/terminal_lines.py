@@ -21,11 +21,10 @@ from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.sentences import Sentence, equals_said, first_sentences, more_said, surest, winners_said
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
-from rag_harness.report.brief.wrong_said import said_alone, wrong_in_short
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import made_up
 from rag_harness.report.wording import counted, listed, short
-from rag_harness.report.wrong import WRONG, verdicts_of
+from rag_harness.report.wrong import WRONG, count_wrong, describe_wrong_alone, verdicts_of
 
 _WIDEST, _FEW_FIELDS = 100, 2
 _NOTHING = "nothing can be compared: no measure has values of two experiments"
@@ -73,7 +72,7 @@ def brief_lines(
 def _wrong_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
     """Return how many answers of the only experiment are wrong, and how many it declines wrongly."""
     verdicts = verdicts_of(found)
-    return writer.labelled("wrong", said_alone(verdicts)) if verdicts is not None else []
+    return writer.labelled("wrong", describe_wrong_alone(verdicts)) if verdicts is not None else []
 
 
 def cause_lines(brief: Brief, output: str, width: int = 80, *, has_report: bool = False) -> list[Line]:
@@ -116,7 +115,7 @@ def _in_short(brief: Brief, output: str, writer: LineWriter) -> list[Line]:
     earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
     words = dict.fromkeys(filter(None, map(made_up, found.authors)))
     marks = "".join(f"{TIE}({word})" for word in words)
-    wrong = f", {said}" if (said := wrong_in_short(brief.tables)) else ""
+    wrong = f", {said}" if (said := count_wrong(brief.tables)) else ""
     said = f"{found.rows:,} of {found.asked:,} answered{wrong}{marks}{earlier}{best}"
     return [
         *writer.labelled("rag", said, "red" if found.errors or found.lost or _wrong(brief) else "", most=1),

@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from rag_harness.report.brief.wrong_said import said_alone, wrong_in_short, wrong_said
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.wrong import all_with_wrong, verdicts_of, with_wrong, wrongly_declined
+from rag_harness.report.wrong import (
+    all_with_wrong,
+    count_wrong,
+    describe_wrong,
+    describe_wrong_alone,
+    verdicts_of,
+    with_wrong,
+    wrongly_declined,
+)
 from tests.unit.report.standing_tables import Values, kinds, table
 
 RIGHT, WRONG, DECLINED, UNCHECKED = (1.0, 0.0), (0.0, 0.0), (0.0, 1.0), (None, 0.0)
@@ -41,23 +48,23 @@ def test_the_interval_is_that_of_a_share_of_checked_answers() -> None:
     assert found is not None
     assert found.interval == pytest.approx(tuple(binomtest(8, 20).proportion_ci(method="exact")), abs=1e-6)
     assert found.share_said == "40.0 % [19.1, 63.9]"
-    assert said_alone(found) == "40.0 % [19.1, 63.9] of 20; 0 wrongly declined, 20 not checked"
+    assert describe_wrong_alone(found) == "40.0 % [19.1, 63.9] of 20; 0 wrongly declined, 20 not checked"
 
 
 def test_both_are_said_apart_for_each_experiment() -> None:
     tables = {"e1": answers((12, RIGHT), (8, WRONG)), "e4": answers((9, RIGHT), (1, WRONG), (10, DECLINED))}
     said = "e1 40.0 % [19.1, 63.9] of 20, e4 5.0 % [0.1, 24.9] of 20. Wrongly declined: e1 0, e4 10."
-    assert wrong_said(tables) == said
-    assert wrong_in_short(tables) == "9 wrong, 10 wrongly declined"
-    assert wrong_in_short({"e1": answers((3, RIGHT))}) == "0 wrong"
+    assert describe_wrong(tables) == said
+    assert count_wrong(tables) == "9 wrong, 10 wrongly declined"
+    assert count_wrong({"e1": answers((3, RIGHT))}) == "0 wrong"
 
 
 def test_who_declines_everything_is_seen() -> None:
-    assert wrong_said({"e1": answers((20, DECLINED))}) == "e1 0.0 % [0.0, 16.8] of 20. Wrongly declined: e1 20."
+    assert describe_wrong({"e1": answers((20, DECLINED))}) == "e1 0.0 % [0.0, 16.8] of 20. Wrongly declined: e1 20."
 
 
 def test_of_many_experiments_the_first_are_named() -> None:
-    said = wrong_said({f"e{n}": answers((3, RIGHT)) for n in range(9)})
+    said = describe_wrong({f"e{n}": answers((3, RIGHT)) for n in range(9)})
     assert "e5 " in said
     assert "e6" not in said
     assert "and 3 more." in said
@@ -65,5 +72,5 @@ def test_of_many_experiments_the_first_are_named() -> None:
 
 def test_where_nothing_is_checked_nothing_is_said() -> None:
     tables = all_with_wrong({"e1": table(kinds(any=3)), "e2": answers((3, UNCHECKED))})
-    assert (wrong_said(tables), wrong_in_short(tables)) == ("", "")
+    assert (describe_wrong(tables), count_wrong(tables)) == ("", "")
     assert verdicts_of(tables["e1"]) is None
