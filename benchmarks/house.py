@@ -178,7 +178,7 @@ def traced(checkout: Path) -> dict[str, Any]:
             text=True,
         )
         if not kept.exists():
-            sys.exit(f"The replay of E3 wrote no trace:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            sys.exit(f"The replay of E3 wrote no trace:\n{said.decode()[-2000:]}")
         found: dict[str, Any] = json.loads(kept.read_text("utf-8"))
         return found
 
