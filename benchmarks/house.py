@@ -168,15 +168,10 @@ def traced(checkout: Path) -> dict[str, Any]:
         places = [f"--rag-{name}={folder}/{name}" for name in ("output", "cache-dir", "logs")]
         command = [sys.executable, "-m", "pytest", "-q", "-m", "e3", "--rag-mode=replay", *places]
         environment = {**os.environ, TRACE: str(kept), "PYTHONPATH": f"{checkout}{os.pathsep}{Path(__file__).parent}"}
-        done = subprocess.run(
-            [*command, "-p", "house"],
-            check=False,
-            cwd=checkout,
-            env=environment,
-            timeout=600,
-            capture_output=True,
-            text=True,
+        started = subprocess.Popen(
+            [*command, "-p", "house"], cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
+        said, _ = started.communicate(timeout=600)
         if not kept.exists():
             sys.exit(f"The replay of E3 wrote no trace:\n{said.decode()[-2000:]}")
         found: dict[str, Any] = json.loads(kept.read_text("utf-8"))
