@@ -12,10 +12,10 @@ from typing import Any
 from rag_harness.shown.terminal import say, say_json
 
 _MADE: Mapping[str, str] = {
-    "queries": "dataset.query_schema:query_schema",
-    "endpoint": "settings.endpoint_schema:endpoint_schema",
-    "space": "derived.tuning.space_schema:space_schema",
-    "result": "results.row_schema:row_schema",
+    "queries": "rag_harness.dataset.query_schema:query_schema",
+    "endpoint": "rag_harness.settings.endpoint_schema:endpoint_schema",
+    "space": "rag_harness.derived.tuning.space_schema:space_schema",
+    "result": "rag_harness.results.row_schema:row_schema",
 }
 """What makes the schema of each kind of file. Its module is imported when it is named."""
 
@@ -44,5 +44,5 @@ def run_schema(chosen: argparse.Namespace) -> int:
 def schema_text(kind: str) -> str:
     """Return a schema as the text of its file."""
     module, _, name = _MADE[kind].partition(":")
-    made: Callable[[], dict[str, Any]] = getattr(import_module(f"rag_harness.{module}"), name)
+    made: Callable[[], dict[str, Any]] = getattr(import_module(module), name)
     return json.dumps(made(), indent=2, ensure_ascii=False) + "\n"

@@ -1,6 +1,6 @@
 """The parts of every pipeline, and the lookup of experiments by name.
 
-The shipped experiments are files of ``studies/``, and their variants. Other packages register theirs under the entry
+The shipped experiments are a table, ``studies/experiments.py``. Other packages register theirs under the entry
 point ``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. The description of a service makes it an
 experiment (``endpoint/``). Studies, plugin, commands and service call this room. It imports no study, measure or judge.
 Public: the functions below, and ``parts.RunParts``. Begin reading with ``parts``.
@@ -8,11 +8,9 @@ Public: the functions below, and ``parts.RunParts``. Begin reading with ``parts`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial, update_wrapper
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -25,47 +23,23 @@ if TYPE_CHECKING:
 
 # Suites that do not use the plugin import this file for the names of the experiments. So it imports everything else
 # inside functions.
-STUDIES = Path(__file__).parents[1] / "studies"
-_FILE = r"([a-z]\d+)(?:__([a-z0-9]+)(?:_\w+)?|_[^\W_]\w*)"
 
 
-def _experiment_of(stem: str) -> str:
-    """Return the id of the experiment in a file of this name; empty where the file is no experiment."""
-    match = re.fullmatch(_FILE, stem)
-    return "-".join(filter(None, match.groups())) if match else ""
-
-
-@lru_cache
-def _modules() -> dict[str, str]:
-    """Return the module of each experiment of ``studies/``, from the names of the files. None is imported."""
-    files = sorted(STUDIES.glob("*/*.py"))
-    found = {_experiment_of(file.stem): f"rag_harness.studies.{file.parent.name}.{file.stem}" for file in files}
-    named = {name: module for name, module in found.items() if name}
-    return {**named, **{name: named[variant.of] for name, variant in _variants().items()}}
-
-
-def _variants() -> Mapping[str, Any]:
-    """Return the shipped experiments that are another one with a value changed."""
-    found: Mapping[str, Any] = import_module("rag_harness.studies.variants").VARIANTS
+def _shipped() -> Mapping[str, Any]:
+    """Return the experiments of the studies, by id. The table imports no study."""
+    found: Mapping[str, Any] = import_module("rag_harness.studies.experiments").EXPERIMENTS
     return found
 
 
 @lru_cache
 def built_in() -> dict[str, str]:
     """Return the stems of the result files of the shipped experiments, by id."""
-    files = {name: module.rpartition(".")[2] for name, module in _modules().items()}
-    return dict(sorted({**files, **{name: variant.file for name, variant in _variants().items()}}.items()))
+    return {name: each.file for name, each in sorted(_shipped().items())}
 
 
 def is_variant(experiment: str) -> bool:
     """Return whether it is another shipped experiment with a value changed."""
-    return experiment in _variants()
-
-
-def shipped_source(experiment: str) -> Path | None:
-    """Return the file that builds a shipped experiment; None for another one."""
-    module = _modules().get(experiment)
-    return STUDIES.joinpath(*module.split(".")[2:]).with_suffix(".py") if module else None
+    return experiment in _shipped() and bool(_shipped()[experiment].values)
 
 
 def known_experiments(settings: Settings | None = None) -> list[str]:
@@ -160,9 +134,10 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
         )
         return configured
     if experiment in built_in():
-        build: Callable[..., Any] = import_module(_modules()[experiment]).build
-        variant = _variants().get(experiment)
-        return update_wrapper(partial(build, name=experiment, **variant.values), build) if variant else build
+        shipped = _shipped()[experiment]
+        module, _, name = shipped.build.partition(":")
+        build: Callable[..., Any] = getattr(import_module(module), name)
+        return update_wrapper(partial(build, name=experiment, **shipped.values), build) if shipped.values else build
     if experiment in _registered():
         registered_build: Callable[[Any], Any] = _registered()[experiment].load()
         return registered_build
@@ -224,7 +199,7 @@ def _built(name: str, build: Callable[[Any], Any], data: str, parts: Any) -> Exp
 
 
 def data_of(name: str, settings: Settings) -> str:
-    """Return the name of an experiment's data, from pyproject.toml or from ``DATA`` of its module.
+    """Return the name of an experiment's data, from pyproject.toml, the studies, or ``DATA`` of its module.
 
     An empty name is the run's own data.
     """
@@ -238,6 +213,8 @@ def data_of(name: str, settings: Settings) -> str:
         return data_of(configured.experiment, settings) if configured.experiment else ""
     if not settings.data or asked not in known_experiments():
         return ""
+    if asked in built_in():
+        return _shipped()[asked].data
     return str(getattr(import_module(builder(asked).__module__), "DATA", ""))
 
 

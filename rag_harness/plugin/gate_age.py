@@ -7,7 +7,6 @@ from time import time
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.gate_reach import suites_of
-from rag_harness.report.provenance import stale_reason
 from rag_harness.settings.durations import seconds_in
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ def if_fresh(verdict: Verdict, tables: Mapping[str, SuiteTable], max_age: str) -
     """
     if not max_age or verdict.state == "not judged":
         return verdict
+    from rag_harness.report.provenance import stale_reason  # needs NumPy, and most runs allow any age
+
     for suite in (name for name in suites_of(verdict.gate) if name in tables):
         origins = tables[suite].totals.origins
         if why := stale_reason(origins, seconds_in(max_age, "--rag-max-age"), time()):

@@ -58,21 +58,8 @@ class RunCases:
         if experiment not in self._names:
             from rag_harness.pipelines import data_of
 
-            self._names[experiment] = "" if self._names_none(experiment) else data_of(experiment, settings)
+            self._names[experiment] = data_of(experiment, settings)
         return self._names[experiment]
-
-    def _names_none(self, experiment: str) -> bool:
-        """Return whether neither the settings nor the file of a shipped experiment name data.
-
-        To find that out, its file is read and not imported: tests of all experiments are collected, and few are run.
-        """
-        from rag_harness.pipelines import answering, shipped_source
-
-        asked = answering(experiment, self._settings.get())
-        if any({experiment, asked} & {*spec.experiments} for spec in self._settings.get().data):
-            return False
-        file = shipped_source(asked)
-        return file is not None and "DATA" not in file.read_text(encoding="utf-8")
 
     def all_of(self, experiment: str) -> Sequence[Case]:
         """Return all queries of an experiment with their gold, in the order of the file."""

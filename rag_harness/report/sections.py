@@ -7,9 +7,12 @@ below the harness's own lines. It reads the files of a run, as everything in thi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from rag_harness.registry import registered, resolve
-from rag_harness.report.suite_table import SuiteTable
+
+if TYPE_CHECKING:
+    from rag_harness.report.suite_table import SuiteTable
 
 SECTIONS_GROUP = "sections"
 

@@ -38,8 +38,9 @@ def create_app(opening: OpenService) -> FastAPI:
     # A path with an extra slash is unknown. A redirect would repeat any Host that a client sends.
     shown: dict[str, Any] = {"redoc_url": None, "docs_url": None, "redirect_slashes": False}
     app = FastAPI(title="rag_harness", description=API_DESCRIPTION, lifespan=lifespan, **shown)
-    for room in (query, conversations, chat, documents, traces, health, page):
-        app.include_router(room.router, responses=_PROBLEMS)
+    asking = (query.router, conversations.router, chat.router)
+    for router in (*asking, documents.router, traces.router, health.router, page.router):
+        app.include_router(router, responses=_PROBLEMS)
     install(app)
     app.add_middleware(Counting)
     return app

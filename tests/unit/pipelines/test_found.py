@@ -1,4 +1,4 @@
-"""Experiments are found by the names of their files, in the folder and in folders there."""
+"""Experiments are found by the table of the studies."""
 
 from __future__ import annotations
 
@@ -6,25 +6,6 @@ import pytest
 
 from rag_harness import pipelines
 from rag_harness.errors import RegistryError
-
-
-@pytest.mark.parametrize(
-    ("stem", "name"),
-    [
-        ("e3_filtered_rag", "e3"),
-        ("t10_long_name", "t10"),
-        ("t1__boost0", "t1-boost0"),
-        ("t1__boost0_without_it", "t1-boost0"),
-        ("assistant", ""),
-        ("__init__", ""),
-        ("t1", ""),
-        ("t1_", ""),
-        ("t1___x", ""),
-        ("text_t1_x", ""),
-    ],
-)
-def test_ids(stem: str, name: str) -> None:
-    assert pipelines._experiment_of(stem) == name
 
 
 def test_the_textbook_is_found() -> None:

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.pipelines import STUDIES, experiment
+from rag_harness.pipelines import experiment
 from rag_harness.protocols import Experiment
 from rag_harness.settings.configurations import read_configuration
+from rag_harness.studies.retail.e3__tuned import TUNED
 from rag_harness.types import PipelineOutput, Query
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
@@ -50,7 +51,7 @@ def test_plain_is_e3_over_the_same_cuts_without_marks(kb: Path) -> None:
 
 def test_tuned_is_what_the_race_wrote_with_the_models_of_the_run(kb: Path) -> None:
     e3, tuned = (experiment(name, parts_of(kb)) for name in ("e3", "e3-tuned"))
-    chosen = read_configuration(STUDIES / "retail" / "tuned.toml").by_name
+    chosen = read_configuration(TUNED).by_name
     ours = tuned.ingredients["configuration"]
     assert {name: chosen[name] for name in ours} == ours
     assert chosen.keys() - ours.keys() == {"chat_model", "embed_model", "rerank_model", "index"}

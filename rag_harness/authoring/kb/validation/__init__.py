@@ -27,8 +27,8 @@ def validate(
 
 
 def _checked(kb_dir: Path, queries: Path | None, golden: Path | None, types: tuple[str, ...]) -> ValidationReport:
-    from rag_harness.authoring.kb.validation import golden_checks as golden_set
     from rag_harness.authoring.kb.validation import (
+        golden_checks,
         mermaid,
         page_languages,
         pages,
@@ -42,10 +42,14 @@ def _checked(kb_dir: Path, queries: Path | None, golden: Path | None, types: tup
 
     material = read_material(kb_dir)
     report = ValidationReport(kb_dir)
-    for room in (pages, page_languages, plan, stated, version_pairs, mermaid):
-        report.checks += room.checks(material)
+    report.checks += pages.checks(material)
+    report.checks += page_languages.checks(material)
+    report.checks += plan.checks(material)
+    report.checks += stated.checks(material)
+    report.checks += version_pairs.checks(material)
+    report.checks += mermaid.checks(material)
     report.checks += query_checks.checks(material, queries, types)
-    report.checks += golden_set.checks(material, golden)
+    report.checks += golden_checks.checks(material, golden)
     report.checks += similarity.checks(material)
     return report
 
