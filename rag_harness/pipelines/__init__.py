@@ -124,12 +124,12 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
     """
     experiment = answering(experiment, settings)
     if settings is not None and experiment in endpoints_of(settings):
-        of_a_service: Callable[[Any], Any] = import_module(f"{__name__}.endpoint.experiment").builder_of(
+        of_a_service: Callable[[Any], Any] = import_module("rag_harness.pipelines.endpoint.experiment").builder_of(
             endpoints_of(settings)[experiment]
         )
         return of_a_service
     if settings is not None and experiment in configurations_of(settings):
-        configured: Callable[[Any], Any] = import_module(f"{__name__}.configured.experiment").builder_of(
+        configured: Callable[[Any], Any] = import_module("rag_harness.pipelines.configured.experiment").builder_of(
             configurations_of(settings)[experiment]
         )
         return configured
@@ -178,7 +178,7 @@ def experiment_of(spec: ConfigurationSpec, parts: Any) -> Experiment:
     Raises:
         PrerequisiteError: its values do not go together, or something that it names is not there.
     """
-    build = import_module(f"{__name__}.configured.experiment").builder_of(spec)
+    build = import_module("rag_harness.pipelines.configured.experiment").builder_of(spec)
     return _built(spec.name, build, "", parts)
 
 

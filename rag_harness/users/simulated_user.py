@@ -11,7 +11,6 @@ from rag_harness.protocols import ChatModel
 from rag_harness.registry.noted_parts import noting
 from rag_harness.settings import Settings
 from rag_harness.types import Scenario
-from rag_harness.users import model_user, script
 from rag_harness.users.model_user import ModelMove
 from rag_harness.users.moves import Exchange, Move, ends_by_rules
 from rag_harness.users.script import scripted
@@ -32,7 +31,7 @@ class SimulatedUser:
 
     by: str = SCRIPT
     ingredients: Mapping[str, Any] = field(default_factory=dict)
-    code: Collection[str] = (script.__name__,)
+    code: Collection[str] = (scripted.__module__,)
     _model: tuple[ChatModel, Prompts] | None = None
 
     def known(self, scenario: Scenario, before: Sequence[Exchange]) -> Move | None:
@@ -56,5 +55,5 @@ def simulated_user(settings: Settings, parts: Callable[[], Any]) -> SimulatedUse
         return SimulatedUser()
     with noting() as made:
         chat, prompts = parts().chat("user"), parts().prompts("user")
-    code = {model_user.__name__, *(module for each in made.code.values() for module in each)}
+    code = {ModelMove.__module__, *(module for each in made.code.values() for module in each)}
     return SimulatedUser(settings.user_model, dict(made.of), code, (chat, prompts))

@@ -17,24 +17,31 @@ from rag_harness.dataset.ingest.parsed import Parsed, Passing, packed, packed_fa
 from rag_harness.dataset.ingest.process_limits import MEMORY_BYTES, OUTPUT_BYTES, limit_next_file, limit_process
 from rag_harness.errors import UnreadableError
 
-PARSER_MODULES = {
-    "txt": "plain",
-    "html": "html_pages",
-    "pdf": "pdf_pages",
-    "csv": "csv_tables",
-    "eml": "mails",
-    "openapi": "openapi.interface",
-    "docx": "office.word",
-    "pptx": "office.slides",
-    "xlsx": "office.sheets",
+PARSERS = {
+    "txt": "rag_harness.dataset.ingest.plain:parse",
+    "html": "rag_harness.dataset.ingest.html_pages:parse",
+    "pdf": "rag_harness.dataset.ingest.pdf_pages:parse",
+    "csv": "rag_harness.dataset.ingest.csv_tables:parse",
+    "eml": "rag_harness.dataset.ingest.mails:parse",
+    "openapi": "rag_harness.dataset.ingest.openapi.interface:parse",
+    "docx": "rag_harness.dataset.ingest.office.word:parse",
+    "pptx": "rag_harness.dataset.ingest.office.slides:parse",
+    "xlsx": "rag_harness.dataset.ingest.office.sheets:parse",
 }
-"""The module for each kind of file, below this folder; it has ``parse(data) -> Parsed``.
+"""The function for each kind of file: ``parse(data) -> Parsed``.
 
 ``txt@cp1252`` gives the charset of a file that does not state it.
 Any other kind is ``package.module:function``, a function of a room above from bytes to an answer.
 """
 
 _LONGEST_MESSAGE = 300
+
+
+def parser_at(place: str) -> Callable[..., Parsed]:
+    """Return the function at ``module:name``. Its module is imported here, and with it what such files need."""
+    module, _, name = place.partition(":")
+    found: Callable[..., Parsed] = getattr(import_module(module), name)
+    return found
 
 
 def serve() -> None:
@@ -78,11 +85,11 @@ def _answer(kind: str, data: bytes) -> bytes:
 
 def _made(kind: str, data: bytes) -> bytes:
     kind, _, charset = kind.partition("@")
-    if kind not in PARSER_MODULES:
+    if kind not in PARSERS:
         module, _, function = kind.partition(":")
         work: Callable[[bytes], bytes] = getattr(import_module(module), function)
         return work(data)
-    parse: Callable[..., Parsed] = import_module(f"rag_harness.dataset.ingest.{PARSER_MODULES[kind]}").parse
+    parse = parser_at(PARSERS[kind])
     return packed(parse(data, charset) if charset else parse(data))
 
 

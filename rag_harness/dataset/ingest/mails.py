@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.parser import BytesParser
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 from rag_harness.dataset.ingest.charset import decoded
+from rag_harness.dataset.ingest.child import parser_at
 from rag_harness.dataset.ingest.file_reading import parsed_file
 from rag_harness.dataset.ingest.html_pages import parse as parse_html
 from rag_harness.dataset.ingest.markdown_blocks import add_heading, add_paragraph, deeper, without_marks_of_loaders
@@ -27,19 +27,19 @@ _DEEPEST = 5
 """Mails in mails that are read."""
 _MOST_PARTS = 1_000
 _ATTACHED = {
-    "txt": "plain",
-    "md": "plain",
-    "html": "html_pages",
-    "htm": "html_pages",
-    "pdf": "pdf_pages",
-    "csv": "csv_tables",
-    "tsv": "csv_tables",
-    "docx": "office.word",
-    "docm": "office.word",
-    "pptx": "office.slides",
-    "pptm": "office.slides",
-    "xlsx": "office.sheets",
-    "xlsm": "office.sheets",
+    "txt": "rag_harness.dataset.ingest.plain:parse",
+    "md": "rag_harness.dataset.ingest.plain:parse",
+    "html": "rag_harness.dataset.ingest.html_pages:parse",
+    "htm": "rag_harness.dataset.ingest.html_pages:parse",
+    "pdf": "rag_harness.dataset.ingest.pdf_pages:parse",
+    "csv": "rag_harness.dataset.ingest.csv_tables:parse",
+    "tsv": "rag_harness.dataset.ingest.csv_tables:parse",
+    "docx": "rag_harness.dataset.ingest.office.word:parse",
+    "docm": "rag_harness.dataset.ingest.office.word:parse",
+    "pptx": "rag_harness.dataset.ingest.office.slides:parse",
+    "pptm": "rag_harness.dataset.ingest.office.slides:parse",
+    "xlsx": "rag_harness.dataset.ingest.office.sheets:parse",
+    "xlsm": "rag_harness.dataset.ingest.office.sheets:parse",
 }
 """The module that reads an attachment, by its suffix."""
 
@@ -108,8 +108,8 @@ class _Reading:
         if suffix not in _ATTACHED:
             self.unread_parts.append(f"attachment {name}: no text is read of such files")
             return ""
-        module = import_module(f"rag_harness.dataset.ingest.{_ATTACHED[suffix]}")
-        text = self._tried(f"attachment {name}", lambda: module.parse(_bytes(part)))
+        parse = parser_at(_ATTACHED[suffix])
+        text = self._tried(f"attachment {name}", lambda: parse(_bytes(part)))
         if not text.strip():
             return ""
         out = MarkdownWriter()
