@@ -1,0 +1,344 @@
+"""Keeps what a checkout gives, and compares it with what another gives: does a change of the code change a result?
+
+    python -m benchmarks.same_results keep FOLDER [--checkout CHECKOUT] [--only NAME ...]
+    python -m benchmarks.same_results compare BEFORE NOW
+
+``keep`` replays the studies, the golden suite, the simulated model, an agent, a conversation, a recorded service, a race
+and ``rag_harness.evaluate``, and keeps rows, scores, causes, verdicts, summaries, pages, comments and what was printed.
+What differs between two runs of the same code, or follows from where code is, is taken out: times and durations,
+fingerprints and digests, module paths, file paths, line numbers, versions, dates of runs. Prompts are kept by their text.
+
+``compare`` prints the first file that differs and how, at most 200 lines, and ends with 1.
+
+All files are written below a temporary folder; of the checkout only what is in git is read. Its entry points are those
+of the environment: after a change of them install it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from itertools import zip_longest
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.same_results_suites import service, write_suite
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT = 600
+"""Seconds a command may take."""
+AT_ONCE = 2
+SHOWN = 200
+"""Lines of a difference."""
+AROUND = 2000
+"""Lines after the first difference that are compared: more cannot be shown."""
+NOT_KEPT = {"journal", "unfinished", "columns", "prompts"}
+PYTEST = ("pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:syrupy", "-q")
+ALL = "--rag-sections=all"
+NO_CAUSES = ("-o", "rag_attribute=false")
+"""Two studies are replayed without causes, which would take half of the time, as ``.ci/run`` does."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A module with its arguments, what it may end with, and whether the service answers meanwhile."""
+
+    arguments: tuple[str, ...]
+    ends_with: tuple[int, ...] = (0,)
+    served: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """Commands that leave one output folder, run in the checkout or in a suite of its own."""
+
+    name: str
+    commands: tuple[Command, ...]
+    in_suite: bool = True
+
+
+def study(name: str, *arguments: str, red: bool = False) -> Part:
+    """Replay experiments of the checkout. In some studies gates are red, and their pages say so."""
+    return Part(name, (Command((*PYTEST, "--rag-mode=replay", *arguments), (1,) if red else (0,)),), in_suite=False)
+
+
+def suite(name: str, *commands: tuple[str, ...]) -> Part:
+    """Run commands of a small suite, in which a gate may be red."""
+    return Part(name, tuple(Command(each, (0, 1)) for each in commands))
+
+
+def gates(*asked: str) -> tuple[str, ...]:
+    """Return the options that ask for these gates."""
+    return tuple(f"--rag-gate={gate}" for gate in asked)
+
+
+TALK = (*PYTEST, "test_shop.py", "--rag-queries=conversations.jsonl", "--rag-history=both")
+ENDPOINT = (*PYTEST, "test_service.py", "--rag-endpoint=service.toml", *gates("service: recall@5 >= 0.8 @95%"))
+TUNED = ("rag_harness", "tune", "space.toml", "--kb", "{checkout}/data/kb", "--profile", "embedded", "--mode", "replay", "--limit", "60")
+PARTS = (
+    study("shop", "-m", "e1 or e2 or e3 or e4 or c1 or a1", ALL),
+    study("textbook", "-m", "t1 or t2 or t3 or t4 or t5", *NO_CAUSES, red=True),
+    study("reliability", "-m", "r1 or r2 or r3 or r4 or r5 or r6", *NO_CAUSES),
+    study("simulated", "-c", "simulated.ini", "-m", "e1 or e2 or e3 or e4", ALL),
+    study("golden", "test_retrieval_golden", "--k=10", ALL),
+    suite("agent", (*PYTEST, "test_agent.py", *gates("agent: recall_by_step@1 >= 0.5", "agent: searches <= 1"))),
+    suite("conversation", (*TALK, *gates("shop: expectations >= 0.9", "shop: conversation(all(expectations)) >= 0.1"))),
+    Part(
+        "service",
+        (
+            Command((*ENDPOINT, "--rag-mode=record"), (0, 1), served=True),
+            Command((*ENDPOINT, "--rag-mode=replay", "--rag-overwrite"), (0, 1)),
+        ),
+    ),
+    suite("race", (*TUNED, "--output", "output", "-o", "output/tuned.toml")),
+    suite("evaluate", ("evaluated",)),
+)
+READ = (
+    ("report", "output", "-o", "report.html", "--plain"),
+    ("report", "output", "-o", "comment.md"),
+    ("explain", "output", "--rows-only"),
+)
+"""Commands of the harness that read what a run left."""
+
+TIME = "<time>"
+TIMES = re.compile(r"_ms$|^ms$")
+"""Keys of times, and of what is made of them."""
+MADE_BY = {"fingerprint", "fingerprints", "made_of", "commit", "packages"}
+"""Keys of what the code was, and where."""
+GATE_OVER_TIME = re.compile(r"_ms\b")
+TAKEN_OUT = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\+00:00|Z| UTC)?"), "<date>"),
+    (re.compile(r"127\.0\.0\.1:\d+"), "<host>"),
+    (re.compile(r"\brag_harness(?:\.\w+)+"), "<module>"),
+    (re.compile(r"[\w./-]*\brag_harness(?:/\w+)+\.py"), "<file>"),
+    (re.compile(r"\.py:\d+"), ".py:<line>"),
+    (re.compile(r" *\b\d[\d.,/]* ?(?:ms|s)\b(?: \(\d+:\d\d:\d\d\))?"), f" {TIME}"),
+)
+"""What is taken out of each text."""
+
+
+def normal_json(value: Any) -> Any:
+    """Return a value of JSON without times and without what tells of the code."""
+    if isinstance(value, dict):
+        if GATE_OVER_TIME.search(str(value.get("gate", ""))):
+            return {"gate": value["gate"]}
+        return {key: _normal_field(key, each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [normal_json(each) for each in value]
+    return normal_text(value) if isinstance(value, str) else value
+
+
+def _normal_field(key: str, value: Any) -> Any:
+    if value is None:
+        return value
+    return TIME if TIMES.search(key) else "<made by>" if key in MADE_BY else normal_json(value)
+
+
+def normal_text(text: str) -> str:
+    """Return text without times, dates of runs, places and lines of code."""
+    for pattern, instead in TAKEN_OUT:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def normal_terminal(text: str, places: Mapping[str, str]) -> str:
+    """Return what was printed, with names for ``places``; a wider time no longer moves the columns beside it."""
+    for place, name in places.items():
+        text = text.replace(place, name)
+    return re.sub(r"(?<=\S) {2,}", "  ", normal_text(text))
+
+
+def json_lines(value: Any) -> str:
+    """Return an element or a field a line."""
+    if isinstance(value, list):
+        return "".join(f"{_json(each)}\n" for each in value)
+    if isinstance(value, dict):
+        return "".join(f"{_json({key: each})}\n" for key, each in value.items())
+    return f"{_json(value)}\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+BLOCK = re.compile(r'(<script type="application/octet-stream"[^>]*>)(.*?)(</script>)', re.DOTALL)
+
+
+def normal_page(text: str, places: Mapping[str, str]) -> str:
+    """Return a page, an element a line, with the data of its script unpacked."""
+    parts = BLOCK.split(text)
+    for n in range(0, len(parts), 4):
+        parts[n] = normal_terminal(parts[n].replace("><", ">\n<"), places)
+    for n in range(2, len(parts), 4):
+        parts[n] = json_lines(normal_json(json.loads(parts[n])))
+    return "\n".join(parts)
+
+
+def keep(checkout: Path, folder: Path, only: Sequence[str]) -> None:
+    """Run all parts, two at a time, and write what they gave into ``folder``."""
+    check_installed(checkout)
+    # The folder's name has the same length each time: lines break where they did.
+    with tempfile.TemporaryDirectory(prefix="same_") as name, ThreadPoolExecutor(AT_ONCE) as pool:
+        parts = [part for part in PARTS if not only or part.name in only]
+        done = [pool.submit(keep_part, part, checkout, Path(name).resolve() / part.name, folder) for part in parts]
+        for each in done:
+            print(each.result(), flush=True)
+
+
+def check_installed(checkout: Path) -> None:
+    """Refuse a checkout whose entry points are not those of the environment."""
+    declared = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    asked = {(group, name, value) for group, each in declared.items() for name, value in each.items()}
+    found = {(each.group, each.name, each.value) for group in declared for each in entry_points(group=group)}
+    if missing := sorted(asked - found):
+        raise SystemExit(f"{missing[0]} of {checkout} is not installed: python -m pip install -e {checkout}")
+
+
+def keep_part(part: Part, checkout: Path, below: Path, folder: Path) -> str:
+    """Run a part with its files in ``below``, and keep what it gave."""
+    began = perf_counter()
+    write_suite(below)
+    printed = [run(command, part, checkout, below) for command in part.commands]
+    printed += [run(Command(("rag_harness", *arguments), (0, 1, 2)), READER, checkout, below) for arguments in READ]
+    places = {str(below): "<folder>", str(checkout): "<checkout>"}
+    for name, text in kept_files(below, places):
+        write(folder / part.name / name, text)
+    write(folder / part.name / "terminal.txt", normal_terminal("\n".join(printed), places))
+    return f"{part.name:12} {perf_counter() - began:4.0f} s"
+
+
+READER = suite("read")
+
+
+def run(command: Command, part: Part, checkout: Path, below: Path) -> str:
+    """Run a command and return what it printed, on both ways, under the command."""
+    arguments = [each.replace("{checkout}", str(checkout)) for each in command.arguments]
+    if not part.in_suite:
+        arguments += [f"--rag-{name}={below / name}" for name in ("output", "cache-dir", "logs")]
+    with service(below) if command.served else nullcontext():
+        done = subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=below if part.in_suite else checkout,
+            env=environment(checkout),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+    if done.returncode not in command.ends_with:
+        raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-3000:]}")
+    return f"$ {' '.join(arguments)}\nended with {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def environment(checkout: Path) -> dict[str, str]:
+    """Return the variables without any that steers a run; the package is that of ``checkout``."""
+    steering = ("RAG_", "OPEN", "PYTEST_", "GITHUB_", "CI")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(steering)}
+    return {**kept, "PYTHONPATH": str(checkout), "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+def kept_files(below: Path, places: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield name and normal text of each file that a part has left."""
+    output = below / "output"
+    for file in sorted(output.rglob("*.json*")):
+        name = file.relative_to(output)
+        if not NOT_KEPT & set(name.parts):
+            yield f"output/{name}", _file_lines(file, places)
+    prompts = (_file_lines(file, places) for file in output.glob("prompts/*.json"))
+    yield "prompts.jsonl", "".join(sorted(prompts))
+    yield "comment.md", normal_terminal((below / "comment.md").read_text(encoding="utf-8"), places)
+    yield "report.html", normal_page((below / "report.html").read_text(encoding="utf-8"), places)
+
+
+def _file_lines(file: Path, places: Mapping[str, str]) -> str:
+    text = file.read_text(encoding="utf-8")
+    for place, name in places.items():
+        text = text.replace(place, name)
+    if file.suffix == ".json":
+        return json_lines(normal_json(json.loads(text)))
+    return "".join(f"{_json(normal_json(json.loads(line)))}\n" for line in text.splitlines())
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def compare(before: Path, now: Path) -> Iterator[str]:
+    """Yield nothing where both folders have the same texts, else which differ, and how the first one does."""
+    names = sorted({str(file.relative_to(top)) for top in (before, now) for file in top.rglob("*") if file.is_file()})
+    if not names:
+        raise SystemExit(f"nothing is kept in {before} and {now}: keep it with the command keep")
+    differ = [name for name in names if _text(before / name) != _text(now / name)]
+    if differ:
+        yield f"{len(differ)} of {len(names)} files differ: {', '.join(differ[:20])}"
+        yield from difference(differ[0], _text(before / differ[0]), _text(now / differ[0]))
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def difference(name: str, before: str, now: str) -> Iterator[str]:
+    """Yield the lines of a unified difference from the first line that differs, with fields of JSON on lines of their own."""
+    one, other = (_expanded(lines) for lines in _from_first_difference(before.split("\n"), now.split("\n")))
+    one, other = _from_first_difference(one, other)
+    lines = [*difflib.unified_diff(one, other, f"before/{name}", f"now/{name}", lineterm="")]
+    yield from lines[:SHOWN]
+    if len(lines) > SHOWN:
+        yield f"… and {len(lines) - SHOWN} more lines"
+
+
+def _from_first_difference(before: list[str], now: list[str]) -> tuple[list[str], list[str]]:
+    first = next(n for n, (one, other) in enumerate(zip_longest(before, now)) if one != other)
+    part = slice(max(first - 3, 0), first + AROUND)
+    return before[part], now[part]
+
+
+def _expanded(lines: Iterable[str]) -> list[str]:
+    return [part for line in lines for part in _fields(line)]
+
+
+def _fields(line: str) -> list[str]:
+    try:
+        return json.dumps(json.loads(line), indent=1, ensure_ascii=False).split("\n")
+    except ValueError:
+        return [line]
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = asked.add_subparsers(dest="command", required=True)
+    keeps = commands.add_parser("keep")
+    keeps.add_argument("folder", type=Path)
+    keeps.add_argument("--checkout", type=Path, default=ROOT)
+    keeps.add_argument("--only", nargs="+", default=[], choices=[part.name for part in PARTS])
+    compares = commands.add_parser("compare")
+    compares.add_argument("before", type=Path)
+    compares.add_argument("now", type=Path)
+    chosen = asked.parse_args()
+    if chosen.command == "keep":
+        keep(chosen.checkout.resolve(), chosen.folder, chosen.only)
+        return 0
+    found = [*compare(chosen.before, chosen.now)]
+    print(*found, sep="\n")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
