@@ -3,10 +3,10 @@
     python -m benchmarks.same_results keep FOLDER [--checkout CHECKOUT] [--only NAME ...]
     python -m benchmarks.same_results compare BEFORE NOW
 
-``keep`` replays the studies, the golden suite, the simulated model, an agent, a conversation, a recorded service, a race
-and ``rag_harness.evaluate``, and keeps rows, scores, causes, verdicts, summaries, pages, comments and what was printed.
-What differs between two runs of the same code, or follows from where code is, is taken out: times and durations,
-fingerprints and digests, module paths, file paths, line numbers, versions, dates of runs. Prompts are kept by their text.
+``keep`` replays the studies, the golden suite, the simulated model, an agent, a conversation, a recorded service, a
+race and ``rag_harness.evaluate``. It keeps rows, scores, causes, verdicts, summaries, pages, comments and what was
+printed. What differs between two runs of the same code, or follows from where code is, is taken out: times and
+durations, fingerprints, module paths, file paths, line numbers, versions, dates of runs. ``--only`` replays some parts.
 
 ``compare`` prints the first file that differs and how, at most 200 lines, and ends with 1.
 
@@ -24,16 +24,19 @@ import re
 import subprocess
 import sys
 import tempfile
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.metadata import entry_points
 from itertools import zip_longest
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
+
+import tomllib
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -89,7 +92,8 @@ def gates(*asked: str) -> tuple[str, ...]:
 
 TALK = (*PYTEST, "test_shop.py", "--rag-queries=conversations.jsonl", "--rag-history=both")
 ENDPOINT = (*PYTEST, "test_service.py", "--rag-endpoint=service.toml", *gates("service: recall@5 >= 0.8 @95%"))
-TUNED = ("rag_harness", "tune", "space.toml", "--kb", "{checkout}/data/kb", "--profile", "embedded", "--mode", "replay", "--limit", "60")
+TUNED = ("rag_harness", "tune", "space.toml", "--kb", "{checkout}/data/kb", "--limit", "60")
+REPLAYED = ("--profile", "embedded", "--mode", "replay")
 PARTS = (
     study("shop", "-m", "e1 or e2 or e3 or e4 or c1 or a1", ALL),
     study("textbook", "-m", "t1 or t2 or t3 or t4 or t5", *NO_CAUSES, red=True),
@@ -105,7 +109,7 @@ PARTS = (
             Command((*ENDPOINT, "--rag-mode=replay", "--rag-overwrite"), (0, 1)),
         ),
     ),
-    suite("race", (*TUNED, "--output", "output", "-o", "output/tuned.toml")),
+    suite("race", (*TUNED, *REPLAYED, "--output", "output", "-o", "output/tuned.toml")),
     suite("evaluate", ("evaluated",)),
 )
 READ = (
@@ -115,78 +119,113 @@ READ = (
 )
 """Commands of the harness that read what a run left."""
 
-TIME = "<time>"
+TIME, MADE_BY = "<time>", "<made by>"
 TIMES = re.compile(r"_ms$|^ms$")
 """Keys of times, and of what is made of them."""
-MADE_BY = {"fingerprint", "fingerprints", "made_of", "commit", "packages"}
-"""Keys of what the code was, and where."""
-GATE_OVER_TIME = re.compile(r"_ms\b")
+OF_THE_CODE = {"fingerprint", "fingerprints", "made_of", "commit", "packages"}
+J = "\u2060?"
+"""Joins parts of a word in Markdown, so that nothing makes a link of them."""
 TAKEN_OUT = (
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\+00:00|Z| UTC)?"), "<date>"),
-    (re.compile(r"127\.0\.0\.1:\d+"), "<host>"),
-    (re.compile(r"\brag_harness(?:\.\w+)+"), "<module>"),
-    (re.compile(r"[\w./-]*\brag_harness(?:/\w+)+\.py"), "<file>"),
-    (re.compile(r"\.py:\d+"), ".py:<line>"),
-    (re.compile(r" *\b\d[\d.,/]* ?(?:ms|s)\b(?: \(\d+:\d\d:\d\d\))?"), f" {TIME}"),
+    (rf"\d{{4}}-\d\d-\d\d[T ]\d\d:{J}\d\d(?::{J}\d\d)?(?:[.,]\d+)?(?:\+00:{J}00|Z)?", "<date>"),
+    (r"\.py:\d+", ".py:<line>"),
+    (r"127\.0\.0\.1:\d+", "<host>"),
+    (r"[\w./-]*\brag_harness(?:/\w+)+\.py", "<file>"),
+    (r"\brag_harness(?:\.\w+)+", "<module>"),
 )
 """What is taken out of each text."""
-
-
-def normal_json(value: Any) -> Any:
-    """Return a value of JSON without times and without what tells of the code."""
-    if isinstance(value, dict):
-        if GATE_OVER_TIME.search(str(value.get("gate", ""))):
-            return {"gate": value["gate"]}
-        return {key: _normal_field(key, each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [normal_json(each) for each in value]
-    return normal_text(value) if isinstance(value, str) else value
-
-
-def _normal_field(key: str, value: Any) -> Any:
-    if value is None:
-        return value
-    return TIME if TIMES.search(key) else "<made by>" if key in MADE_BY else normal_json(value)
-
-
-def normal_text(text: str) -> str:
-    """Return text without times, dates of runs, places and lines of code."""
-    for pattern, instead in TAKEN_OUT:
-        text = pattern.sub(instead, text)
-    return text
-
-
-def normal_terminal(text: str, places: Mapping[str, str]) -> str:
-    """Return what was printed, with names for ``places``; a wider time no longer moves the columns beside it."""
-    for place, name in places.items():
-        text = text.replace(place, name)
-    return re.sub(r"(?<=\S) {2,}", "  ", normal_text(text))
-
-
-def json_lines(value: Any) -> str:
-    """Return an element or a field a line."""
-    if isinstance(value, list):
-        return "".join(f"{_json(each)}\n" for each in value)
-    if isinstance(value, dict):
-        return "".join(f"{_json({key: each})}\n" for key, each in value.items())
-    return f"{_json(value)}\n"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
+PRINTED = (
+    (rf"\b\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} \d\d:{J}\d\d UTC", "<date>"),
+    (r"\([^()]{1,60}\sold\)", "(<age> old)"),
+    (rf"at commit [0-9a-f{J[0]}]+", "at commit <commit>"),
+    (r"\b(pytest-rag-harness|rag-harness|rag_harness)([ =]+)\d+\.\d+\.\d+", r"\1\2<version>"),
+    # The line is there where calls took long enough.
+    (r"(?m)^model calls \(.*\n", ""),
+    (r" *\b\d[\d.,]*(?: ?/ ?\d[\d.,]*){2}(?![\d/])", f" {TIME}"),
+    (r" *\b\d[\d.,]* ?(?:ms|s)\b(?: \(\d+:\d\d:\d\d\))?", f" {TIME}"),
+    (r" *\b\d[\d.,]* a second\b", f" {TIME}"),
+    # A gate over times keeps its verdict: thresholds are far away.
+    (r"(_ms\)? *[<>]=? *[^\n ]+(?: @\d+%)?) [^\n]*\d[^\n]*", rf"\1 {TIME}"),
+    (r"(?<=\S) {2,}", "  "),
+)
+"""What is taken out of what people read; a wider time no longer moves the columns beside it."""
+DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
 BLOCK = re.compile(r'(<script type="application/octet-stream"[^>]*>)(.*?)(</script>)', re.DOTALL)
 
 
-def normal_page(text: str, places: Mapping[str, str]) -> str:
-    """Return a page, an element a line, with the data of its script unpacked."""
-    parts = BLOCK.split(text)
-    for n in range(0, len(parts), 4):
-        parts[n] = normal_terminal(parts[n].replace("><", ">\n<"), places)
-    for n in range(2, len(parts), 4):
-        parts[n] = json_lines(normal_json(json.loads(parts[n])))
-    return "\n".join(parts)
+class Normal:
+    """Takes out what varies.
+
+    Args:
+        places: what a text has, and what is written instead: folders, fingerprints.
+        prompts: name of each prompt -> another one, made of its normal text.
+    """
+
+    def __init__(self, places: Mapping[str, str], prompts: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._places, self._prompts = places, prompts
+
+    def text(self, text: str) -> str:
+        """Return text without dates of runs and places of code."""
+        for place, name in self._places.items():
+            text = text.replace(place, name)
+        return _without(text, TAKEN_OUT)
+
+    def printed(self, text: str) -> str:
+        """Return what people read without times, too."""
+        return _without(self.text(text), PRINTED)
+
+    def json(self, value: Any) -> Any:
+        """Return a value of JSON without times and without what tells of the code."""
+        if isinstance(value, dict):
+            return {key: self._field(key, each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.json(each) for each in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def _field(self, key: str, value: Any) -> Any:
+        if value is None:
+            return value
+        if TIMES.search(key) or key in OF_THE_CODE:
+            return TIME if TIMES.search(key) else MADE_BY
+        if key == "digests" and isinstance(value, dict):  # they come from a set
+            return {name: value[name] for name in sorted(value)}
+        if key == "prompt" and isinstance(value, str):
+            return self._prompts.get(value, value)
+        found = self.json(value)
+        return [_timeless(each) for each in found] if key == "stages" and isinstance(value, list) else found
+
+    def page(self, text: str) -> str:
+        """Return a page, an element a line, with the data of its script unpacked."""
+        parts = BLOCK.split(text)
+        for n in range(0, len(parts), 4):
+            parts[n] = self.printed(DRAWING.sub(_drawing, parts[n]).replace("><", ">\n<"))
+        for n in range(2, len(parts), 4):
+            parts[n] = json_lines(self.json(json.loads(parts[n])))
+        return "\n".join(parts)
+
+
+def _without(text: str, rules: Iterable[tuple[str, str]]) -> str:
+    for pattern, instead in rules:
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+def _timeless(stage: Any) -> Any:
+    """Return a stage of the page's data, a list with time and calls, without times: a field or not, others stay."""
+    if not isinstance(stage, list):
+        return stage
+    name, _, calls, *others = stage
+    return [name, TIME, [[*call[:2], TIME, call[3] and TIME, *call[4:]] for call in calls], *others]
+
+
+def _drawing(found: re.Match[str]) -> str:
+    """Return a drawing, or that it is one of times."""
+    return "<svg>of times</svg>" if re.search(r"\bms\b", found[0]) else found[0]
+
+
+def json_lines(value: Any) -> str:
+    """Return JSON with an element or a field a line."""
+    each = value if isinstance(value, list) else [{key: one} for key, one in value.items()]
+    return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in each)
 
 
 def keep(checkout: Path, folder: Path, only: Sequence[str]) -> None:
@@ -215,10 +254,9 @@ def keep_part(part: Part, checkout: Path, below: Path, folder: Path) -> str:
     write_suite(below)
     printed = [run(command, part, checkout, below) for command in part.commands]
     printed += [run(Command(("rag_harness", *arguments), (0, 1, 2)), READER, checkout, below) for arguments in READ]
-    places = {str(below): "<folder>", str(checkout): "<checkout>"}
-    for name, text in kept_files(below, places):
-        write(folder / part.name / name, text)
-    write(folder / part.name / "terminal.txt", normal_terminal("\n".join(printed), places))
+    for name, text in kept_files(below, {str(below): "<folder>", str(checkout): "<checkout>"}, "\n".join(printed)):
+        (folder / part.name / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / part.name / name).write_text(text, encoding="utf-8")
     return f"{part.name:12} {perf_counter() - began:4.0f} s"
 
 
@@ -241,7 +279,9 @@ def run(command: Command, part: Part, checkout: Path, below: Path) -> str:
             check=False,
         )
     if done.returncode not in command.ends_with:
-        raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-3000:]}")
+        raise RuntimeError(
+            f"{' '.join(arguments)} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-3000:]}"
+        )
     return f"$ {' '.join(arguments)}\nended with {done.returncode}\n{done.stdout}{done.stderr}"
 
 
@@ -252,31 +292,38 @@ def environment(checkout: Path) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(checkout), "COLUMNS": "100", "NO_COLOR": "1"}
 
 
-def kept_files(below: Path, places: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield name and normal text of each file that a part has left."""
+def kept_files(below: Path, places: Mapping[str, str], printed: str) -> Iterator[tuple[str, str]]:
+    """Yield name and normal text of each file that a part has left, and of what it printed."""
     output = below / "output"
+    normal = Normal({**places, **fingerprints(output)})
+    prompts = {file.stem: _normal_file(file, normal) for file in output.glob("prompts/*.json")}
+    yield "prompts.jsonl", "".join(sorted(prompts.values()))
+    normal = Normal(
+        {**places, **fingerprints(output)},
+        {name: sha256(text.encode()).hexdigest()[: len(name)] for name, text in prompts.items()},
+    )
     for file in sorted(output.rglob("*.json*")):
         name = file.relative_to(output)
         if not NOT_KEPT & set(name.parts):
-            yield f"output/{name}", _file_lines(file, places)
-    prompts = (_file_lines(file, places) for file in output.glob("prompts/*.json"))
-    yield "prompts.jsonl", "".join(sorted(prompts))
-    yield "comment.md", normal_terminal((below / "comment.md").read_text(encoding="utf-8"), places)
-    yield "report.html", normal_page((below / "report.html").read_text(encoding="utf-8"), places)
+            yield f"output/{name}", _normal_file(file, normal)
+    yield "comment.md", normal.printed((below / "comment.md").read_text(encoding="utf-8"))
+    yield "report.html", normal.page((below / "report.html").read_text(encoding="utf-8"))
+    yield "terminal.txt", normal.printed(printed)
 
 
-def _file_lines(file: Path, places: Mapping[str, str]) -> str:
+def fingerprints(output: Path) -> dict[str, str]:
+    """Return each fingerprint of the run as it may be printed, whole or its beginning, with what is written instead."""
+    run = output / "run.json"
+    suites = json.loads(run.read_text(encoding="utf-8"))["suites"].values() if run.is_file() else ()
+    whole = [each for suite in suites for each in (*suite["fingerprints"], *suite["made_of"])]
+    return {form: "<fingerprint>" for each in whole for form in (each, f"{each[:6]}\u2060{each[6:12]}", each[:12])}
+
+
+def _normal_file(file: Path, normal: Normal) -> str:
     text = file.read_text(encoding="utf-8")
-    for place, name in places.items():
-        text = text.replace(place, name)
     if file.suffix == ".json":
-        return json_lines(normal_json(json.loads(text)))
-    return "".join(f"{_json(normal_json(json.loads(line)))}\n" for line in text.splitlines())
-
-
-def write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+        return json_lines(normal.json(json.loads(text)))
+    return "".join(json_lines([normal.json(json.loads(line))]) for line in text.splitlines())
 
 
 def compare(before: Path, now: Path) -> Iterator[str]:
@@ -295,7 +342,7 @@ def _text(file: Path) -> str:
 
 
 def difference(name: str, before: str, now: str) -> Iterator[str]:
-    """Yield the lines of a unified difference from the first line that differs, with fields of JSON on lines of their own."""
+    """Yield the lines of a unified difference from the first line that differs; JSON has a field a line there."""
     one, other = (_expanded(lines) for lines in _from_first_difference(before.split("\n"), now.split("\n")))
     one, other = _from_first_difference(one, other)
     lines = [*difflib.unified_diff(one, other, f"before/{name}", f"now/{name}", lineterm="")]
