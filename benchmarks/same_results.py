@@ -38,9 +38,9 @@ from typing import Any
 
 import tomllib
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parent))
 
-from benchmarks.same_results_suites import service, write_suite
+from same_results_suites import service, write_suite
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 600

@@ -168,3 +168,10 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
     said = list(script.compare(one, kept(tmp_path / "other", rows="".join(f"b{n}\n" for n in range(900)))))
     assert len(said) == script.SHOWN + 2
     assert said[-1].startswith("… and ")
+
+
+def test_a_checkout_whose_entry_points_are_not_installed_is_refused(tmp_path: Path) -> None:
+    project = '[project.entry-points.pytest11]\nrag_harness = "rag_harness.moved.plugin"\n'
+    (tmp_path / "pyproject.toml").write_text(project)
+    with pytest.raises(SystemExit, match=r"rag_harness.moved.plugin.* is not installed: python -m pip install -e "):
+        script.check_installed(tmp_path)
