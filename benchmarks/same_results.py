@@ -1,12 +1,13 @@
 """Keeps what a checkout gives, and compares it with what another gives: does a change of the code change a result?
 
-    python -m benchmarks.same_results keep FOLDER [--checkout CHECKOUT] [--only NAME ...]
+    python -m benchmarks.same_results keep FOLDER [--checkout CHECKOUT] [--limit N] [--only NAME ...]
     python -m benchmarks.same_results compare BEFORE NOW
 
 ``keep`` replays the studies, the golden suite, the simulated model, an agent, a conversation, a recorded service, a
 race and ``rag_harness.evaluate``. It keeps rows, scores, causes, verdicts, summaries, pages, comments and what was
 printed. What differs between two runs of the same code, or follows from where code is, is taken out: times and
-durations, fingerprints, module paths, file paths, line numbers, versions, dates of runs. ``--only`` replays some parts.
+durations, fingerprints, module paths, file paths, line numbers, versions, dates of runs. ``--only`` replays some parts,
+and ``--limit`` that many cases of each study.
 
 ``compare`` prints the first file that differs and how, at most 200 lines, and ends with 1.
 
@@ -27,7 +28,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import entry_points
 from itertools import zip_longest
@@ -123,6 +124,8 @@ TIME, MADE_BY = "<time>", "<made by>"
 TIMES = re.compile(r"_ms$|^ms$")
 """Keys of times, and of what is made of them."""
 OF_THE_CODE = {"fingerprint", "fingerprints", "made_of", "commit", "packages"}
+OF_A_TIME = ("value", "interval", "bounds", "reason")
+"""Keys of a gate over times, which keeps its verdict."""
 J = "\u2060?"
 """Joins parts of a word in Markdown, so that nothing makes a link of them."""
 TAKEN_OUT = (
@@ -176,7 +179,8 @@ class Normal:
     def json(self, value: Any) -> Any:
         """Return a value of JSON without times and without what tells of the code."""
         if isinstance(value, dict):
-            return {key: self._field(key, each) for key, each in value.items()}
+            without = OF_A_TIME if "_ms" in str(value.get("gate", "")) else ()
+            return {key: TIME if key in without else self._field(key, each) for key, each in value.items()}
         if isinstance(value, list):
             return [self.json(each) for each in value]
         return self.text(value) if isinstance(value, str) else value
@@ -228,15 +232,27 @@ def json_lines(value: Any) -> str:
     return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in each)
 
 
-def keep(checkout: Path, folder: Path, only: Sequence[str]) -> None:
+def keep(checkout: Path, folder: Path, only: Sequence[str], limit: int) -> None:
     """Run all parts, two at a time, and write what they gave into ``folder``."""
     check_installed(checkout)
     # The folder's name has the same length each time: lines break where they did.
     with tempfile.TemporaryDirectory(prefix="same_") as name, ThreadPoolExecutor(AT_ONCE) as pool:
         parts = [part for part in PARTS if not only or part.name in only]
+        if limit:
+            parts = [limited(part, limit) for part in parts]
         done = [pool.submit(keep_part, part, checkout, Path(name).resolve() / part.name, folder) for part in parts]
         for each in done:
             print(each.result(), flush=True)
+
+
+def limited(part: Part, limit: int) -> Part:
+    """Ask so many cases of a study. With few, gates may be red that are green with all."""
+    if part.in_suite:
+        return part
+    commands = (
+        replace(each, arguments=(*each.arguments, f"--rag-limit={limit}"), ends_with=(0, 1)) for each in part.commands
+    )
+    return replace(part, commands=tuple(commands))
 
 
 def check_installed(checkout: Path) -> None:
@@ -374,13 +390,14 @@ def main() -> int:
     keeps = commands.add_parser("keep")
     keeps.add_argument("folder", type=Path)
     keeps.add_argument("--checkout", type=Path, default=ROOT)
+    keeps.add_argument("--limit", type=int, default=0)
     keeps.add_argument("--only", nargs="+", default=[], choices=[part.name for part in PARTS])
     compares = commands.add_parser("compare")
     compares.add_argument("before", type=Path)
     compares.add_argument("now", type=Path)
     chosen = asked.parse_args()
     if chosen.command == "keep":
-        keep(chosen.checkout.resolve(), chosen.folder, chosen.only)
+        keep(chosen.checkout.resolve(), chosen.folder, chosen.only, chosen.limit)
         return 0
     found = [*compare(chosen.before, chosen.now)]
     print(*found, sep="\n")
