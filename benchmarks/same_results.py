@@ -132,7 +132,7 @@ TAKEN_OUT = (
     (rf"\d{{4}}-\d\d-\d\d[T ]\d\d:{J}\d\d(?::{J}\d\d)?(?:[.,]\d+)?(?:\+00:{J}00|Z)?", "<date>"),
     (r"\.py:\d+", ".py:<line>"),
     (r"127\.0\.0\.1:\d+", "<host>"),
-    (r"[\w./-]*\brag_harness(?:/\w+)+\.py", "<file>"),
+    (r"(?<![\w./-])[\w./-]*\brag_harness(?:/\w+)+\.py", "<file>"),
     (r"\brag_harness(?:\.\w+)+", "<module>"),
 )
 """What is taken out of each text."""
@@ -177,13 +177,13 @@ class Normal:
         return _without(self.text(text), PRINTED)
 
     def json(self, value: Any) -> Any:
-        """Return a value of JSON without times and without what tells of the code."""
+        """Return a value of JSON without fields of times, and without those that tell of the code."""
         if isinstance(value, dict):
             without = OF_A_TIME if "_ms" in str(value.get("gate", "")) else ()
             return {key: TIME if key in without else self._field(key, each) for key, each in value.items()}
         if isinstance(value, list):
             return [self.json(each) for each in value]
-        return self.text(value) if isinstance(value, str) else value
+        return value
 
     def _field(self, key: str, value: Any) -> Any:
         if value is None:
@@ -197,13 +197,19 @@ class Normal:
         found = self.json(value)
         return [_timeless(each) for each in found] if key == "stages" and isinstance(value, list) else found
 
+    def lines(self, value: Any) -> str:
+        """Return normal JSON with an element or a field a line."""
+        value = self.json(value)
+        each = value if isinstance(value, list) else [{key: one} for key, one in value.items()]
+        return self.text("".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in each))
+
     def page(self, text: str) -> str:
         """Return a page, an element a line, with the data of its script unpacked."""
         parts = BLOCK.split(text)
         for n in range(0, len(parts), 4):
             parts[n] = self.printed(DRAWING.sub(_drawing, parts[n]).replace("><", ">\n<"))
         for n in range(2, len(parts), 4):
-            parts[n] = json_lines(self.json(json.loads(parts[n])))
+            parts[n] = self.lines(json.loads(parts[n]))
         return "\n".join(parts)
 
 
@@ -214,22 +220,18 @@ def _without(text: str, rules: Iterable[tuple[str, str]]) -> str:
 
 
 def _timeless(stage: Any) -> Any:
-    """Return a stage of the page's data, a list with time and calls, without times: a field or not, others stay."""
+    """Return a stage of the page's data, a list of name, time, calls and more, without its times and its calls'."""
     if not isinstance(stage, list):
         return stage
-    name, _, calls, *others = stage
-    return [name, TIME, [[*call[:2], TIME, call[3] and TIME, *call[4:]] for call in calls], *others]
+    name, _, *others = stage
+    if others:
+        others[0] = [[*call[:2], *(each and TIME for each in call[2:4]), *call[4:]] for call in others[0]]
+    return [name, TIME, *others]
 
 
 def _drawing(found: re.Match[str]) -> str:
     """Return a drawing, or that it is one of times."""
     return "<svg>of times</svg>" if re.search(r"\bms\b", found[0]) else found[0]
-
-
-def json_lines(value: Any) -> str:
-    """Return JSON with an element or a field a line."""
-    each = value if isinstance(value, list) else [{key: one} for key, one in value.items()]
-    return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in each)
 
 
 def keep(checkout: Path, folder: Path, only: Sequence[str], limit: int) -> None:
@@ -338,8 +340,8 @@ def fingerprints(output: Path) -> dict[str, str]:
 def _normal_file(file: Path, normal: Normal) -> str:
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".json":
-        return json_lines(normal.json(json.loads(text)))
-    return "".join(json_lines([normal.json(json.loads(line))]) for line in text.splitlines())
+        return normal.lines(json.loads(text))
+    return "".join(normal.lines([json.loads(line)]) for line in text.splitlines())
 
 
 def compare(before: Path, now: Path) -> Iterator[str]:

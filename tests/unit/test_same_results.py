@@ -59,7 +59,7 @@ def normal() -> Any:
 
 
 def test_what_varies_is_taken_out_of_a_row() -> None:
-    assert normal().json(ROW) == normal().json(OTHERWISE)
+    assert normal().lines(ROW) == normal().lines(OTHERWISE)
 
 
 @pytest.mark.parametrize(
@@ -76,16 +76,16 @@ def test_what_varies_is_taken_out_of_a_row() -> None:
     ],
 )
 def test_a_change_of_a_row_is_noticed(changed: dict[str, Any]) -> None:
-    assert normal().json(ROW | changed) != normal().json(ROW)
+    assert normal().lines(ROW | changed) != normal().lines(ROW)
 
 
 def test_a_gate_over_times_keeps_its_verdict_alone() -> None:
     gate = {"gate": "t1: p95(total_ms) <= 5000", "state": "passed", "value": 10.7, "interval": [8.5, 29.1], "n": 130}
     slower = gate | {"value": 99.9, "interval": None}
-    assert normal().json(gate) == normal().json(slower)
-    assert normal().json(gate) != normal().json(gate | {"state": "failed"})
+    assert normal().lines(gate) == normal().lines(slower)
+    assert normal().lines(gate) != normal().lines(gate | {"state": "failed"})
     recall = gate | {"gate": "t1: recall@5 >= 0.8"}
-    assert normal().json(recall) != normal().json(recall | {"value": 10.6})
+    assert normal().lines(recall) != normal().lines(recall | {"value": 10.6})
 
 
 def test_what_varies_is_taken_out_of_the_terminal() -> None:
