@@ -113,7 +113,8 @@ def test_a_changed_word_or_number_of_the_terminal_is_noticed(word: str, other: s
 
 
 def page(ms: float, score: float, drawing: str) -> str:
-    trials = [{"context": [[0, {"dense": score}]], "stages": [["ask", ms, [["chat", "m", ms, None, 0, 7]], {"k": 1}]]}]
+    call = ["chat", "m", ms, None, 0, 7]
+    trials = [{"context": [[0, {"dense": score}]], "stages": [["prompt", ms], ["ask", ms, [call], {"k": 1}]]}]
     block = f'<script type="application/octet-stream" id="data-trials-0" data-packed="json">{json.dumps(trials)}'
     times = f'<svg><circle cx="{ms}"/><title>median, ms {ms}</title></svg>'
     return f"<h1>Run</h1><td>{ms} / {ms} / {ms}</td>{times}<svg>{drawing}</svg>{block}</script><p>end</p>"
