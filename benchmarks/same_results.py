@@ -142,7 +142,7 @@ PRINTED = (
     (rf"at commit [0-9a-f{J[0]}]+", "at commit <commit>"),
     (r"\b(pytest-rag-harness|rag-harness|rag_harness)([ =]+)\d+\.\d+\.\d+", r"\1\2<version>"),
     # The line is there where calls took long enough.
-    (r"(?m)^model calls \(.*\n", ""),
+    (r"(?m)^(?:\w[^\n]*, )?model calls \([^\n]*\n", ""),
     (r" *\b\d[\d.,]*(?: ?/ ?\d[\d.,]*){2}(?![\d/])", f" {TIME}"),
     (r" *\b\d[\d.,]* ?(?:ms|s)\b(?: \(\d+:\d\d:\d\d\))?", f" {TIME}"),
     (r" *\b\d[\d.,]* a second\b", f" {TIME}"),
@@ -152,6 +152,8 @@ PRINTED = (
 )
 """What is taken out of what people read; a wider time no longer moves the columns beside it."""
 DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
+OVER_TIME = re.compile(r"(<th[^<]*>[^<]*_ms\b.*?)(</tr>)", re.DOTALL)
+"""A row of a page about a gate over times; its verdict is a word."""
 BLOCK = re.compile(r'(<script type="application/octet-stream"[^>]*>)(.*?)(</script>)', re.DOTALL)
 
 
@@ -207,7 +209,7 @@ class Normal:
         """Return a page, an element a line, with the data of its script unpacked."""
         parts = BLOCK.split(text)
         for n in range(0, len(parts), 4):
-            parts[n] = self.printed(DRAWING.sub(_drawing, parts[n]).replace("><", ">\n<"))
+            parts[n] = self.printed(_page_of_people(parts[n]))
         for n in range(2, len(parts), 4):
             parts[n] = self.lines(json.loads(parts[n]))
         return "\n".join(parts)
@@ -227,6 +229,12 @@ def _timeless(stage: Any) -> Any:
     if others:
         others[0] = [[*call[:2], *(each and TIME for each in call[2:4]), *call[4:]] for call in others[0]]
     return [name, TIME, *others]
+
+
+def _page_of_people(text: str) -> str:
+    """Return what a page shows without drawings and gates of times, an element a line."""
+    text = OVER_TIME.sub(lambda row: re.sub(r"(?<=>)[^<]*\d[^<]*", TIME, row[1]) + row[2], DRAWING.sub(_drawing, text))
+    return text.replace("><", ">\n<")
 
 
 def _drawing(found: re.Match[str]) -> str:

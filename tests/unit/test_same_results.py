@@ -117,15 +117,19 @@ def page(ms: float, score: float, drawing: str) -> str:
     trials = [{"context": [[0, {"dense": score}]], "stages": [["prompt", ms], ["ask", ms, [call], {"k": 1}]]}]
     block = f'<script type="application/octet-stream" id="data-trials-0" data-packed="json">{json.dumps(trials)}'
     times = f'<svg><circle cx="{ms}"/><title>median, ms {ms}</title></svg>'
-    return f"<h1>Run</h1><td>{ms} / {ms} / {ms}</td>{times}<svg>{drawing}</svg>{block}</script><p>end</p>"
+    gates = f"<tr><th>t1: p95(total_ms) &lt;= 5</th><td><bdi>{ms}</bdi></td><td>passed</td></tr>"
+    gates += f"<tr><th>t1: recall@5 &gt;= 0.5</th><td>{score}</td></tr>"
+    return f"<h1>Run</h1><td>{ms} / {ms} / {ms}</td>{gates}{times}<svg>{drawing}</svg>{block}</script><p>end</p>"
 
 
 def test_times_are_taken_out_of_a_page_and_its_data() -> None:
     assert normal().page(page(1.5, 0.5, "bars")) == normal().page(page(1320.25, 0.5, "bars"))
 
 
-@pytest.mark.parametrize("other", [page(1.5, 0.51, "bars"), page(1.5, 0.5, "lines")])
-def test_a_changed_score_or_drawing_of_a_page_is_noticed(other: str) -> None:
+@pytest.mark.parametrize(
+    "other", [page(1.5, 0.51, "bars"), page(1.5, 0.5, "lines"), page(1.5, 0.5, "bars").replace("passed", "failed")]
+)
+def test_a_changed_score_drawing_or_verdict_of_a_page_is_noticed(other: str) -> None:
     assert normal().page(other) != normal().page(page(1.5, 0.5, "bars"))
 
 
