@@ -31,7 +31,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import entry_points
-from itertools import zip_longest
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
@@ -124,6 +125,8 @@ TIME, MADE_BY = "<time>", "<made by>"
 TIMES = re.compile(r"_ms$|^ms$")
 """Keys of times, and of what is made of them."""
 OF_THE_CODE = {"fingerprint", "fingerprints", "made_of", "commit", "packages"}
+BESIDE = {"again", "contradict"}
+"""Stages that the reliability engine runs at once."""
 OF_A_TIME = ("value", "interval", "bounds", "reason")
 """Keys of a gate over times, which keeps its verdict."""
 J = "\u2060?"
@@ -141,8 +144,10 @@ PRINTED = (
     (r"\([^()]{1,60}\sold\)", "(<age> old)"),
     (rf"at commit [0-9a-f{J[0]}]+", "at commit <commit>"),
     (r"\b(pytest-rag-harness|rag-harness|rag_harness)([ =]+)\d+\.\d+\.\d+", r"\1\2<version>"),
-    # The line is there where calls took long enough.
-    (r"(?m)^(?:\w[^\n]*, )?model calls \([^\n]*\n", ""),
+    # Which parts of a run are in the line hangs on what took long.
+    (r"(?m)^[^\n]*\bharness \d[\d.,]* ?(?:ms|s)\b[^\n]*\n", ""),
+    # Data of the page is packed with its times.
+    (r"(\.html: )\d[\d.,]* [kM]B", r"\1<size>"),
     (r" *\b\d[\d.,]*(?: ?/ ?\d[\d.,]*){2}(?![\d/])", f" {TIME}"),
     (r" *\b\d[\d.,]* ?(?:ms|s)\b(?: \(\d+:\d\d:\d\d\))?", f" {TIME}"),
     (r" *\b\d[\d.,]* a second\b", f" {TIME}"),
@@ -154,6 +159,11 @@ PRINTED = (
 DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
 OVER_TIME = re.compile(r"(<th[^<]*>[^<]*_ms\b.*?)(</tr>)", re.DOTALL)
 """A row of a page about a gate over times; its verdict is a word."""
+TIME_CELL = re.compile(
+    r'<td[^>]* data-head="[^"]*\bms"[^>]*>.*?</td>|<td[^>]*>(?:<bdi>)?[^<]*\d (?:ms|s)\b[^<]*(?:</bdi>)?</td>',
+    re.DOTALL,
+)
+"""A cell of a table of times, with an interval or without."""
 BLOCK = re.compile(r'(<script type="application/octet-stream"[^>]*>)(.*?)(</script>)', re.DOTALL)
 
 
@@ -197,7 +207,7 @@ class Normal:
         if key == "prompt" and isinstance(value, str):
             return self._prompts.get(value, value)
         found = self.json(value)
-        return [_timeless(each) for each in found] if key == "stages" and isinstance(value, list) else found
+        return _in_order([_timeless(each) for each in found]) if key == "stages" and isinstance(found, list) else found
 
     def lines(self, value: Any) -> str:
         """Return normal JSON with an element or a field a line."""
@@ -221,6 +231,13 @@ def _without(text: str, rules: Iterable[tuple[str, str]]) -> str:
     return text
 
 
+def _in_order(stages: list[Any]) -> list[Any]:
+    """Return stages with those that run at once by their names: which of them ends first varies."""
+    named = [(str(stage["name"] if isinstance(stage, dict) else stage[0]), stage) for stage in stages]
+    runs = groupby(named, key=lambda each: each[0] in BESIDE)
+    return [stage for at_once, run in runs for _, stage in (sorted(run, key=itemgetter(0)) if at_once else run)]
+
+
 def _timeless(stage: Any) -> Any:
     """Return a stage of the page's data, a list of name, time, calls and more, without its times and its calls'."""
     if not isinstance(stage, list):
@@ -234,7 +251,7 @@ def _timeless(stage: Any) -> Any:
 def _page_of_people(text: str) -> str:
     """Return what a page shows without drawings and gates of times, an element a line."""
     text = OVER_TIME.sub(lambda row: re.sub(r"(?<=>)[^<]*\d[^<]*", TIME, row[1]) + row[2], DRAWING.sub(_drawing, text))
-    return text.replace("><", ">\n<")
+    return TIME_CELL.sub(f"<td>{TIME}</td>", text).replace("><", ">\n<")
 
 
 def _drawing(found: re.Match[str]) -> str:
@@ -338,11 +355,16 @@ def kept_files(below: Path, places: Mapping[str, str], printed: str) -> Iterator
 
 
 def fingerprints(output: Path) -> dict[str, str]:
-    """Return each fingerprint of the run as it may be printed, whole or its beginning, with what is written instead."""
-    run = output / "run.json"
-    suites = json.loads(run.read_text(encoding="utf-8"))["suites"].values() if run.is_file() else ()
-    whole = [each for suite in suites for each in (*suite["fingerprints"], *suite["made_of"])]
-    return {form: "<fingerprint>" for each in whole for form in (each, f"{each[:6]}\u2060{each[6:12]}", each[:12])}
+    """Return commit and fingerprints of a run as they are printed, whole or shortened, and what is written instead."""
+    if not (output / "run.json").is_file():
+        return {}
+    run = json.loads((output / "run.json").read_text(encoding="utf-8"))
+    names = {run["commit"]: "<commit>"} if run["commit"] else {}
+    for each in run["suites"].values():
+        names |= dict.fromkeys((*each["fingerprints"], *each["made_of"]), "<fingerprint>")
+    return {
+        form: name for whole, name in names.items() for form in (whole, f"{whole[:6]}{J[0]}{whole[6:12]}", whole[:12])
+    }
 
 
 def _normal_file(file: Path, normal: Normal) -> str:

@@ -15,7 +15,7 @@ ROW: dict[str, Any] = {
     "query_id": "q1",
     "llm_answer": "Within 45 days.",
     "total_time_ms": 12.5,
-    "stages": [{"does": "retrieve", "ms": 3.25, "calls": [{"role": "chat", "ms": 9.0, "prompt": "aa11"}]}],
+    "stages": [{"name": "retrieve", "ms": 3.25, "calls": [{"role": "chat", "ms": 9.0, "prompt": "aa11"}]}],
     "error": {"kind": "rag_harness.errors.CallError", "where": "/opt/x/rag_harness/engine/trial.py:12"},
     "fingerprint": "0123456789abcdef",
     "finished_at": "2026-11-29T19:11:24.123456+00:00",
@@ -24,7 +24,7 @@ ROW: dict[str, Any] = {
 OTHERWISE: dict[str, Any] = {
     **ROW,
     "total_time_ms": 80.1,
-    "stages": [{"does": "retrieve", "ms": 1.0, "calls": [{"role": "chat", "ms": 0.5, "prompt": "aa11"}]}],
+    "stages": [{"name": "retrieve", "ms": 1.0, "calls": [{"role": "chat", "ms": 0.5, "prompt": "aa11"}]}],
     "error": {"kind": "rag_harness.faults.CallError", "where": "/srv/rag_harness/trials.py:340"},
     "fingerprint": "fedcba9876543210",
     "finished_at": "2027-01-02T03:04:05+00:00",
@@ -33,7 +33,8 @@ TERMINAL = """rag: 4 trials, profile mock, mode replay, answers by my_service
 p50/p95/p99 ms     total  retrieve
 shop            11/14/14    0.4/2/2
 4 trials in 0.02 s, 171 a second
-model calls (12 ms each, 16 in flight) 1.0 s, harness 0.2 s
+reranking 2.1 s, model calls (12 ms each, 16 in flight) 1.0 s, harness 0.2 s
+report.html: 797 kB
 answers: 4 replayed, recorded 29 Nov 2026 19:19 UTC (less than a minute old); 0 asked now
 passed      shop: recall@5 >= 0.8        0.833 [0.02, 1.00]  n=3 on 2 pages
 passed      shop: p95(total_ms) <= 5000  41.5 [20, 44]  n=3
@@ -45,6 +46,7 @@ LATER = """rag: 4 trials, profile mock, mode replay, answers by my_service
 p50/p95/p99 ms        total  retrieve
 shop            1,100/14/14    0.4/2/2
 4 trials in 110 s, 9.5 a second
+report.html: 1.2 MB
 answers: 4 replayed, recorded 2 Jan 2027 03:04 UTC (2 days old); 0 asked now
 passed      shop: recall@5 >= 0.8        0.833 [0.02, 1.00]  n=3 on 2 pages
 passed      shop: p95(total_ms) <= 5000  7.1 [6, 9]  n=3
@@ -68,15 +70,23 @@ def test_what_varies_is_taken_out_of_a_row() -> None:
         {"score": 0.833},
         {"llm_answer": "Within 45 days"},
         {"status": "ok"},
-        {"stages": [{**ROW["stages"][0], "does": "rerank"}]},
-        {"stages": [{"does": "retrieve", "ms": 3.25, "calls": [{"role": "chat", "ms": None, "prompt": "aa11"}]}]},
-        {"stages": [{"does": "retrieve", "ms": 3.25, "calls": [{"role": "chat", "ms": 9.0, "prompt": "bb22"}]}]},
+        {"stages": [{**ROW["stages"][0], "name": "rerank"}]},
+        {"stages": [{"name": "retrieve", "ms": 3.25, "calls": [{"role": "chat", "ms": None, "prompt": "aa11"}]}]},
+        {"stages": [{"name": "retrieve", "ms": 3.25, "calls": [{"role": "chat", "ms": 9.0, "prompt": "bb22"}]}]},
         {"total_time_ms": None},
         {"error": {**ROW["error"], "where": ""}},
     ],
 )
 def test_a_change_of_a_row_is_noticed(changed: dict[str, Any]) -> None:
     assert normal().lines(ROW | changed) != normal().lines(ROW)
+
+
+def test_stages_that_run_at_once_may_end_in_any_order() -> None:
+    orders = ("a again contradict b", "a contradict again b")
+    one, other = ({"stages": [{"name": name, "ms": 1.0} for name in order.split()]} for order in orders)
+    assert normal().lines(one) == normal().lines(other)
+    swapped = {"stages": [*one["stages"][:1], one["stages"][3], *one["stages"][1:3]]}
+    assert normal().lines(swapped) != normal().lines(one)
 
 
 def test_a_gate_over_times_keeps_its_verdict_alone() -> None:
@@ -118,6 +128,7 @@ def page(ms: float, score: float, drawing: str) -> str:
     block = f'<script type="application/octet-stream" id="data-trials-0" data-packed="json">{json.dumps(trials)}'
     times = f'<svg><circle cx="{ms}"/><title>median, ms {ms}</title></svg>'
     gates = f"<tr><th>t1: p95(total_ms) &lt;= 5</th><td><bdi>{ms}</bdi></td><td>passed</td></tr>"
+    gates += f'<tr><td data-head="median time, ms">{ms} [{ms}, 12]</td><td><bdi>{ms} ms ± 2</bdi></td></tr>'
     gates += f"<tr><th>t1: recall@5 &gt;= 0.5</th><td>{score}</td></tr>"
     return f"<h1>Run</h1><td>{ms} / {ms} / {ms}</td>{gates}{times}<svg>{drawing}</svg>{block}</script><p>end</p>"
 
