@@ -432,7 +432,7 @@ def main() -> int:
         keep(chosen.checkout.resolve(), chosen.folder, chosen.only, chosen.limit)
         return 0
     found = [*compare(chosen.before, chosen.now)]
-    print(*found, sep="\n")
+    print("\n".join(found) or "equal")
     return bool(found)
 
 
