@@ -214,7 +214,7 @@ def data_of(name: str, settings: Settings) -> str:
     if not settings.data or asked not in known_experiments():
         return ""
     if asked in built_in():
-        return _shipped()[asked].data
+        return str(_shipped()[asked].data)
     return str(getattr(import_module(builder(asked).__module__), "DATA", ""))
 
 
