@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.derived.attribution.failing import badness_of
+from rag_harness.derived.attribution.failing import worst_first
 from rag_harness.measures.judged.categories import FAILED_CATEGORIES
 from rag_harness.page.content import Section
 from rag_harness.page.run import Run
@@ -75,10 +75,10 @@ def sample_said(runs: Sequence[Run]) -> str:
     worst = quota // 2
     return (
         f"Of {_trials(runs):,} trials the page lists a sample. Of each experiment: the {worst:,} worst, which are "
-        "those without an answer, then those of a failed kind, then by HRI or, where nothing was judged, by how far "
-        f"the words are from the ground truth; {quota - worst:,} of the others, drawn in proportion to their query "
-        "types by the digest of their ids, so the same cases of every experiment as far as they go; and what the page "
-        "links to. All figures, intervals and gates are of all trials."
+        "those without an answer, those of a failed kind, wrong answers, then those that nothing checks, by HRI or, "
+        f"where nothing was judged, by how far the words are from the ground truth; {quota - worst:,} of the others, "
+        "drawn in proportion to their query types by the digest of their ids, so the same cases of every experiment as "
+        "far as they go; and what the page links to. All figures, intervals and gates are of all trials."
     )
 
 
@@ -104,13 +104,13 @@ def _chosen(table: SuiteTable, rank: npt.NDArray[np.uint64], quota: int, named: 
 
 def _worst(table: SuiteTable) -> _Places:
     """Return all trials, the worst first. Equal ones are in the order of their cases."""
-    badness = badness_of(table)
     kinds = table.categories or ()
     failed = (
         np.fromiter((kind in FAILED_CATEGORIES for kind in kinds), np.bool_, len(kinds)) if kinds else np.bool_(False)
     )
     order = np.where(table.states == CaseState.OK, np.where(failed, 1, 0), 2)
-    every = np.lexsort((-badness, -order))
+    every = worst_first(table)
+    every = every[np.argsort(-order[every], kind="stable")]
     found: _Places = every[table.states[every] != CaseState.LEFT_OUT]
     return found
 

@@ -100,7 +100,7 @@ class Recorder:
         from rag_harness.engine.stored import Adopted
         from rag_harness.errors import PrerequisiteError
 
-        if self._session.config.option.collectonly or not selected.by_node:
+        if self._session.config.option.collectonly or not (selected.by_node or self._session.settings.tune):
             return
         self._by_node = selected.by_node
         self._be_alone()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from textwrap import wrap
 from typing import Any
 
+from rag_harness.measures.correct import CORRECT
 from rag_harness.report.pairwise_lines import measure_said
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.stats.agreement import auroc
@@ -15,9 +17,6 @@ from rag_harness.stats.selective import Promise, RiskCoverage, promise, risk_cov
 from rag_harness.types import GOLDEN
 
 CONFIDENCE_MEASURE = "confidence"
-RIGHT_BY = ("answer_correctness", "factuality", "faithfulness", "token_f1")
-"""Measures that decide whether an answer is right, the best first. Compared experiments use one that all have."""
-RIGHT_FROM = 0.5
 RISK = 0.05
 _SHOWN = (0.25, 0.5, 0.75, 1.0)
 _WIDTH = 100
@@ -28,28 +27,29 @@ _ALIKE = (
 
 @dataclass(frozen=True, slots=True)
 class Abstention:
-    """An experiment's confidence, compared with whether its answers are right by ``measure``.
+    """An experiment's confidence, compared with whether its answers are right by the measure ``correct``.
 
     ``auroc`` is the probability that a right answer has a higher confidence than a wrong one. ``promise`` is a
-    threshold for a risk of 5 %. Where one of them is None, ``reasons`` say why. ``left_out`` counts answers without a
-    value of the measure. ``stated`` has for each other answer its confidence, and 1 where it is wrong, else 0.
+    threshold for a risk of 5 %. Where one of them is None, ``reasons`` say why. ``left_out`` counts answers that were
+    not checked. ``stated`` has for each other answer its confidence, and 1 where it is wrong, else 0. ``by_judge``
+    counts those of them that a judge decided, by its measure.
     """
 
     experiment: str
-    measure: str
     left_out: int
     curve: RiskCoverage
     auroc: float | None
     promise: Promise | None
     reasons: tuple[str, ...]
     stated: tuple[tuple[float, float], ...] = ()
+    by_judge: Mapping[str, int] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines for the terminal."""
         curve, n = self.curve, len(self.curve.risk)
-        left = f", {self.left_out} without a value left out" if self.left_out else ""
-        right = f"{1 - curve.by_chance:.0%} right, which is {measure_said(self.measure)} >= {RIGHT_FROM:g}"
-        yield f"{self.experiment}: {n} answers with a confidence{left}; {right}"
+        left = f", {self.left_out} not checked" if self.left_out else ""
+        judged = "".join(f", {count} of them checked by {measure_said(name)}" for name, count in self.by_judge.items())
+        yield f"{self.experiment}: {n} answers with a confidence{left}; {1 - curve.by_chance:.0%} right{judged}"
         told = "-" if self.auroc is None else f"{self.auroc:.2f}"
         yield (
             f"  AUROC {told}; AURC {curve.aurc:.3f}, in the best order {curve.best:.3f}, "
@@ -69,8 +69,8 @@ class Abstention:
         """Return the fields for ``summary.json``."""
         curve = self.curve
         return {
-            "right_by": f"{self.measure} >= {RIGHT_FROM:g}",
             "n": len(curve.risk),
+            "by_judge": dict(self.by_judge),
             "left_out": self.left_out,
             "auroc": self.auroc,
             "aurc": curve.aurc,
@@ -83,12 +83,8 @@ class Abstention:
 
 
 def abstentions(tables: Mapping[str, SuiteTable]) -> list[Abstention]:
-    """Return one for each experiment whose answers state a confidence and can be judged as right or wrong."""
-    stated = {name: _answered(table) for name, table in sorted(tables.items()) if name != GOLDEN}
-    answering = [tables[name] for name, confidence in stated.items() if confidence]
-    # All compared experiments use the same measure of rightness, as far as they have it.
-    common = [measure for measure in RIGHT_BY if all(table.has(measure) for table in answering)]
-    found = (_abstention(name, tables[name], confidence, common) for name, confidence in stated.items() if confidence)
+    """Return one for each experiment whose answers state a confidence and were checked as right or wrong."""
+    found = (_abstention(name, table) for name, table in sorted(tables.items()) if name != GOLDEN)
     return [each for each in found if each is not None]
 
 
@@ -97,21 +93,15 @@ def abstention_lines(found: list[Abstention]) -> list[str]:
     return [part for each in found for line in each.lines() for part in wrap(line, _WIDTH, subsequent_indent="    ")]
 
 
-def _abstention(
-    name: str, table: SuiteTable, confidence: Mapping[str, float], common: Sequence[str]
-) -> Abstention | None:
-    measure = next((each for each in (*common, *RIGHT_BY) if table.has(each)), "")
-    if not measure:
+def _abstention(name: str, table: SuiteTable) -> Abstention | None:
+    confidence = _answered(table)
+    right = table.values(CORRECT, {}) if CORRECT in table.columns else {}
+    wrong = {case: 1 - right[case] for case in confidence if case in right}
+    if not wrong:
         return None
-    values = table.values(measure, {})
-    # An answer to an unanswerable question is wrong, whatever the measure says.
-    answerable = table.values("false_abstention_rate", {})
-    wrong = {
-        case: float(case not in answerable or values[case] < RIGHT_FROM)
-        for case in confidence
-        if case not in answerable or case in values
-    }
-    return _of(name, measure, confidence, wrong, table.are_named_alike) if wrong else None
+    found = _of(name, confidence, wrong, table.are_named_alike)
+    by_judge = Counter(table.correct_by_judge[case] for case in wrong if case in table.correct_by_judge)
+    return replace(found, by_judge=by_judge)
 
 
 def _answered(table: SuiteTable) -> dict[str, float]:
@@ -122,9 +112,7 @@ def _answered(table: SuiteTable) -> dict[str, float]:
     return {case: value for case, value in table.values(CONFIDENCE_MEASURE, {}).items() if not declined.get(case)}
 
 
-def _of(
-    name: str, measure: str, confidence: Mapping[str, float], wrong: Mapping[str, float], are_alike: bool
-) -> Abstention:
+def _of(name: str, confidence: Mapping[str, float], wrong: Mapping[str, float], are_alike: bool) -> Abstention:
     scores, errors = [confidence[case] for case in wrong], list(wrong.values())
     reasons: list[str] = []
     chance = kept = None
@@ -142,4 +130,4 @@ def _of(
         reasons.append(f"no threshold: {why}")
     left = len(confidence) - len(wrong)
     stated = tuple(zip(scores, errors, strict=True))
-    return Abstention(name, measure, left, risk_coverage(scores, errors), chance, kept, tuple(reasons), stated)
+    return Abstention(name, left, risk_coverage(scores, errors), chance, kept, tuple(reasons), stated)

@@ -13,8 +13,8 @@ from typing import Any
 
 from rag_harness.engine.repeated import computes_its_answers
 from rag_harness.judges.panel import all_say_the_same
+from rag_harness.measures.correct import CORRECT
 from rag_harness.measures.judged import JudgedMeasure
-from rag_harness.report.abstention import RIGHT_BY, RIGHT_FROM
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.tables import read_repeat
 from rag_harness.results.manifest import RunManifest
@@ -99,8 +99,8 @@ class Noise:
     """The variance components of one experiment; ``reason`` says why there are none.
 
     ``missing`` counts repeated answers that did not come. ``cost_usd`` is the cost of those that did, None where no
-    price is known. ``flaky`` queries are found by the measure ``right_by``, which is empty where no measure decides
-    rightness. ``are_alike`` says that cases are alike, turns of one conversation for example: the components do not
+    price is known. ``flaky`` queries are found by the measure ``correct``; ``is_checked`` says whether any answer has a
+    value of it. ``are_alike`` says that cases are alike, turns of one conversation for example: the components do not
     know that, so the standard error of the mean is larger than they say.
     """
 
@@ -108,7 +108,7 @@ class Noise:
     answers: int
     measures: tuple[MeasureNoise, ...] = ()
     flaky: tuple[Flaky, ...] = ()
-    right_by: str = ""
+    is_checked: bool = False
     missing: int = 0
     cost_usd: float | None = None
     reason: str = ""
@@ -122,7 +122,7 @@ class Noise:
             "cost_usd": self.cost_usd,
             "reason": self.reason,
             "measures": {each.measure: each.as_json() for each in self.measures},
-            "right_by": f"{self.right_by} >= {RIGHT_FROM:g}" if self.right_by else "",
+            "is_checked": self.is_checked,
             "flaky": [{"query_id": each.query_id, "right": each.right, "of": each.answers} for each in self.flaky],
         }
 
@@ -163,9 +163,10 @@ def noise_of(
         for measure in dict.fromkeys(measures)
         if measure in answers[0].columns
     ]
-    by, flaky = _flaky(answers, whole)
+    said = _said(answers, whole)
     costs = [cost for table in answers[1:] if (cost := table.totals.cost_usd) is not None]
-    return Noise(name, len(answers), tuple(found), flaky, by, missing, sum(costs) if costs else None)
+    total = sum(costs) if costs else None
+    return Noise(name, len(answers), tuple(found), _flaky(said), bool(said), missing, total)
 
 
 def _measured(
@@ -219,23 +220,15 @@ def _components(
     return found._replace(pipeline=pipeline, judge=judge, reasons=reasons)
 
 
-def _flaky(answers: Sequence[SuiteTable], whole: Collection[str]) -> tuple[str, tuple[Flaky, ...]]:
-    """Return the measure that decides rightness, and the flaky queries, the most evenly divided first."""
-    first = answers[0]
-    by = next((name for name in RIGHT_BY if name in first.columns and first.values(name, {})), "")
-    if not by or len(answers) < 2:
-        return by, ()
-    verdicts = [_right(table, by) for table in answers]
-    said = {case: [each[case] for each in verdicts if case in each] for case in first.ids if case in whole}
-    found = [Flaky(case, sum(right), len(right)) for case, right in said.items() if 0 < sum(right) < len(right)]
-    return by, tuple(sorted(found, key=lambda each: abs(2 * each.right - each.answers) / each.answers))
+def _said(answers: Sequence[SuiteTable], whole: Collection[str]) -> dict[str, list[float]]:
+    """Return what ``correct`` says of the answers to each query, of which some were checked."""
+    values = [table.values(CORRECT, {}) for table in answers if CORRECT in table.columns]
+    said = {case: [each[case] for each in values if case in each] for case in answers[0].ids if case in whole}
+    return {case: right for case, right in said.items() if right}
 
 
-def _right(table: SuiteTable, by: str) -> dict[str, bool]:
-    """Return whether each answer is right, as for risk and coverage. Declining an unanswerable question is right."""
-    declined = table.values("abstention_rate", {}) if "abstention_rate" in table.columns else {}
-    refused = table.values("false_abstention_rate", {}) if "false_abstention_rate" in table.columns else {}
-    values = table.values(by, {})
-    found = {case: value >= RIGHT_FROM for case, value in values.items()}
-    found |= {case: bool(value) for case, value in declined.items() if case not in refused}
-    return found | {case: False for case, value in refused.items() if value}
+def _flaky(said: Mapping[str, Sequence[float]]) -> tuple[Flaky, ...]:
+    """Return the flaky queries, the most evenly divided first."""
+    counts = [Flaky(case, int(sum(right)), len(right)) for case, right in said.items()]
+    found = [each for each in counts if 0 < each.right < each.answers]
+    return tuple(sorted(found, key=lambda each: abs(2 * each.right - each.answers) / each.answers))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from rag_harness.report.abstention import RIGHT_FROM
 from rag_harness.report.money import money
 from rag_harness.report.noise import BUY, MeasureNoise, Noise
 from rag_harness.report.pairwise_lines import measure_said
@@ -94,14 +93,13 @@ def _advice(told: Sequence[MeasureNoise]) -> Iterator[str]:
 def _flaky(noise: Noise) -> Iterator[str]:
     if noise.answers < 2:
         return
-    if not noise.right_by:
-        yield "  no measure says which answers are right, so no query can be called flaky"
+    if not noise.is_checked:
+        yield "  no answer was checked as right or wrong, so no query can be called flaky"
         return
-    right = f"{measure_said(noise.right_by)} >= {RIGHT_FROM:g}"
     if not noise.flaky:
-        yield f"  no query is right in some answers and wrong in others ({right})"
+        yield "  no query is right in some answers and wrong in others"
         return
-    yield f"  flaky: right in some answers and wrong in others ({right})"
+    yield "  flaky: right in some answers and wrong in others"
     yield from (f"    {each.query_id}  right in {each.right} of {each.answers}" for each in noise.flaky[:_SHOWN])
     more = len(noise.flaky) - _SHOWN
     if more > 0:

@@ -47,7 +47,11 @@ def test_kills_while_documents_come_are_replaced_and_leave(tmp_path: Path, kills
 
 
 class Asked:
-    """One server: its port, found in what it prints."""
+    """One server whose documents are loaded: its port, found in what it prints.
+
+    It prints its address before it loads them, and refuses requests until then: with hundreds of documents that is long
+    enough for the first request.
+    """
 
     def __init__(self, said: Path, process: subprocess.Popen[bytes]) -> None:
         until, self.port = time.monotonic() + 60, 0
@@ -56,6 +60,9 @@ class Asked:
             self.port = int(found[-1].partition("http://127.0.0.1:")[2].partition("/")[0]) if found else 0
             time.sleep(0.02)
         assert self.port, said.read_text()[-2000:]
+        while self.ask("GET", "/ready")[0] != 200 and process.poll() is None:
+            assert time.monotonic() < until, self.ask("GET", "/ready")[1]
+            time.sleep(0.02)
 
     def ask(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)

@@ -27,7 +27,12 @@ def shop(suite: Suite) -> Suite:
     for topic in TOPICS:
         (folder / f"{topic}.md").write_text(f"# {topic}\n\nYou can return {topic} within {len(topic)} days.\n")
     lines = [
-        {"query_id": f"q{n}", "query": f"return {topic}", "context_reference": [f"{topic}.md"]}
+        {
+            "query_id": f"q{n}",
+            "query": f"return {topic}",
+            "ground_truth": f"{len(topic)} days",
+            "context_reference": [f"{topic}.md"],
+        }
         for n, topic in enumerate(TOPICS)
     ]
     (folder / "queries.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -58,6 +63,24 @@ def test_a_run_that_only_tunes_passes(shop: Suite) -> None:
     result = shop.run("--rag-tune=space.toml")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*rag tune*"])
+
+
+def test_a_run_that_only_tunes_takes_over_what_a_killed_one_had_in_its_journal(shop: Suite) -> None:
+    for file in shop.path.glob("test_*.py"):
+        file.unlink()
+    (shop.path / "space.toml").write_text(SPACE.replace("recall@3", "token_f1"))
+    shop.run("--rag-tune=space.toml")
+    assert not list((shop.path / "output" / "journal").glob("*"))
+    chosen = min((shop.path / "output" / "derived").glob("*.jsonl"))
+    row = json.loads(chosen.read_bytes().splitlines()[0]) | {"llm_answer": "an answer of the killed run"}
+    killed = shop.path / "output" / "journal" / "killed-main.jsonl"
+    killed.write_text(json.dumps(row) + "\n")
+    chosen.unlink()
+    shop.run("--rag-tune=space.toml")
+    answers = [json.loads(line)["llm_answer"] for line in chosen.read_bytes().splitlines()]
+    assert answers.count("an answer of the killed run") == 1
+    assert len(answers) > 1
+    assert not killed.exists()
 
 
 def test_a_space_that_cannot_be_used_ends_the_run_before_anything_is_asked(shop: Suite) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from rag_harness.files.json_text import read_json
 from rag_harness.gates import Gate, parse_gate
+from rag_harness.measures.correct import CORRECT
 from rag_harness.measures.judged.categories import FAILED_CATEGORIES
 from rag_harness.report.asked_measures import asked_measures
 from rag_harness.report.brief.shortfalls import below_gate, is_of_answers, wrong_answers
@@ -28,6 +29,8 @@ from rag_harness.types import Case
 _FIRST = 1_000
 """Number of an experiment's answers that are read to learn how its answers end."""
 _FIRST_CASES = 5_000
+_BEST = -2.0
+"""Badness of an unjudged answer with exactly the words of the ground truth."""
 WORST = 10
 """Number of trials of each experiment to look at beside those of failed categories."""
 EXPECTATIONS = "expectations"
@@ -38,14 +41,9 @@ AGAINST_TRUTH = ("answer_correctness", "nugget_recall")
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A trial that may have failed. ``category`` is empty where it is only among the worst.
-
-    Attributes:
-        badness: sort key: its HRI. Trials without an HRI come below, in [-2, -1], by the badness of their words.
-    """
+    """A trial that may have failed. ``category`` is empty where it is only among the worst."""
 
     query_id: str
-    badness: float
     category: str = ""
     hri: float | None = None
     judged: Mapping[str, float] = field(default_factory=dict)
@@ -68,23 +66,26 @@ def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ())
     gate, and the ``worst`` of all.
     """
     below = {case for gate in failed if gate.measure in table.columns for case in below_gate(table, gate)}
-    badness = badness_of(table)
     # Who asks for fewer than the usual number wants those alone.
     wrong = wrong_answers(table) if worst >= WORST else {case for case, kept in _kept(table) if kept < 1}
-    answered = np.flatnonzero(table.states == CaseState.OK)
-    ordered = answered[np.argsort(-badness[answered], kind="stable")].tolist()
+    ordered = [place for place in worst_first(table).tolist() if table.states[place] == CaseState.OK]
     chosen = [
         place
         for n, place in enumerate(ordered)
         if n < worst or _failed(table, place) or table.ids[place] in wrong or table.ids[place] in below
     ]
-    return {table.ids[place]: _suspect(table, place, float(badness[place])) for place in chosen}
+    return {table.ids[place]: suspect_at(table, place) for place in chosen}
 
 
-def count_worse(table: SuiteTable, than: float) -> int:
-    """Count the answers that are worse than a badness, or in a failed category."""
-    worse = badness_of(table) > than
-    return sum(bool(worse[n]) or bool(_failed(table, n)) for n in np.flatnonzero(table.states == CaseState.OK).tolist())
+def possible_failures(table: SuiteTable) -> list[int]:
+    """Return the positions of the answers that may have failed, the worst first.
+
+    They are wrong, or in a failed category, or nothing checks them and they are worse than the ground truth would be.
+    """
+    correct = _values(table, CORRECT)
+    is_open = (correct == 0) | (np.isnan(correct) & (badness_of(table) > _BEST))
+    found = [place for place in worst_first(table).tolist() if table.states[place] == CaseState.OK]
+    return [place for place in found if is_open[place] or _failed(table, place)]
 
 
 def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
@@ -105,18 +106,25 @@ def _kept(table: SuiteTable) -> Iterator[tuple[str, float]]:
     return zip(table.ids, _values(table, EXPECTATIONS).tolist(), strict=True)
 
 
+def worst_first(table: SuiteTable) -> npt.NDArray[np.intp]:
+    """Return the positions of all cases: wrong answers, then those that nothing checks, then right ones.
+
+    In each of these the worst are first; equal ones are in the order of their cases.
+    """
+    return np.lexsort((-badness_of(table), _or(_values(table, CORRECT), 0.5)))
+
+
 def badness_of(table: SuiteTable) -> npt.NDArray[np.float64]:
-    """Return the badness of each answer, shape (cases,): its HRI, else the badness of its words, in [-2, -1].
+    """Return how bad each answer is among equally right ones, shape (cases,): its HRI, else its words, in [-2, -1].
 
     An answer without an HRI, e.g. a refusal, invents nothing, so it comes after all that have one. The badness of words
-    is their distance from those of the ground truth, in [0, 1]; a refusal shares none. An answer to an unanswerable
-    query is as bad as possible, and one that breaks expectations at least as bad as their share. The retrieved evidence
-    does not count: selected by it, every failure would be one of retrieval. A case without an answer has a badness too,
-    which means nothing.
+    is their distance from those of the ground truth, in [0, 1]; a wrong answer without a ground truth is as bad as
+    possible, and one that breaks expectations at least as bad as their share. The retrieved evidence does not count:
+    selected by it, every failure would be one of retrieval. A case without an answer has a badness too, which means
+    nothing.
     """
     hri = _or(_values(table, "hri"), _values(table, "hri_gold"))
-    refused, shared = _values(table, "false_abstention_rate"), _or(_values(table, "token_f1"), 1.0)
-    words = _or(np.maximum(refused, 1 - shared), 1 - _or(_values(table, "abstention_rate"), 1.0))
+    words = _or(1 - _values(table, "token_f1"), np.asarray(_values(table, CORRECT) == 0, np.float64))
     broken = 1 - _or(_values(table, EXPECTATIONS), 1.0)
     return _or(hri, np.maximum(words, broken) - 2)
 
@@ -136,7 +144,8 @@ def _failed(table: SuiteTable, place: int) -> str:
     return category if category in FAILED_CATEGORIES else ""
 
 
-def _suspect(table: SuiteTable, place: int, badness: float) -> Suspect:
+def suspect_at(table: SuiteTable, place: int) -> Suspect:
+    """Return the trial of a case, by the position of this, as a suspect."""
     found = {
         name: float(column.values[place])
         for name in ("hri", "hri_gold", *AGAINST_TRUTH)
@@ -144,13 +153,12 @@ def _suspect(table: SuiteTable, place: int, badness: float) -> Suspect:
     }
     judged = {name: found[name] for name in AGAINST_TRUTH if name in found}
     hri = found.get("hri", found.get("hri_gold"))
-    return Suspect(table.ids[place], badness, _failed(table, place), hri, judged)
+    return Suspect(table.ids[place], _failed(table, place), hri, judged)
 
 
 def suspect(table: SuiteTable, query_id: str) -> Suspect:
     """Return one trial as a suspect."""
-    place = table.ids.index(query_id)
-    return _suspect(table, place, float(badness_of(table)[place]))
+    return suspect_at(table, table.ids.index(query_id))
 
 
 def first_rows(output: Path, manifest: RunManifest, experiment: str) -> Iterator[ExperimentResult]:

@@ -9,8 +9,7 @@ from rag_harness.page.content import Cell, Figure, Table, word_cells
 from rag_harness.page.drawings.experiments import colours_of, drawn_of, left_out, together_or_apart
 from rag_harness.page.figures import NONE, interval_said
 from rag_harness.page.run import Run
-from rag_harness.report.abstention import RIGHT_FROM, Abstention
-from rag_harness.report.wording import joined_names
+from rag_harness.report.abstention import Abstention
 from rag_harness.stats import clopper_pearson
 
 _POINTS = 200
@@ -57,16 +56,8 @@ def reliability(run: Run) -> Figure | None:
 
 
 def _figure(run: Run, chart: Curve, table: Table, found: Sequence[str]) -> Figure:
-    notes = [*_right_from(run), *left_out(run, found, drawn_of(run, found))]
+    notes = left_out(run, found, drawn_of(run, found))
     return together_or_apart(chart, curve, table, notes, f"Across: {chart.x_label}. Up: {chart.y_label}.")
-
-
-def _right_from(run: Run) -> list[str]:
-    """Return from which value of which measure an answer is right, with the experiments of which that holds."""
-    names: dict[str, list[str]] = {}
-    for each in run.abstentions:
-        names.setdefault(each.measure, []).append(each.experiment)
-    return [f"{joined_names(of)}: an answer is right from {measure} {RIGHT_FROM:g}." for measure, of in names.items()]
 
 
 def _thinned(each: Abstention) -> Sequence[CurvePoint]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rag_harness.derived.attribution.cause_names import TOP_LEVEL, why_apart
 from rag_harness.derived.attribution.causes_text import explained, gold_alone
-from rag_harness.derived.attribution.failing import Suspect, count_worse, suspects
+from rag_harness.derived.attribution.failing import Suspect, possible_failures, suspect_at
 from rag_harness.gates.units import value_said
 from rag_harness.page.content import Block, Cell, FailedTrial, Failures, Prose, Section, Table, word_cells
 from rag_harness.page.run import Run
@@ -18,12 +18,10 @@ from rag_harness.types import TrialId
 
 SHOWN_FAILURES = 10
 _QUERY = 200
-_BEST = -2.0
-"""Badness of an unjudged answer with exactly the words of the ground truth."""
 _UNKNOWN = (
     "Why trials failed was not looked into in this run. Run it with --rag-attribute, or rag-harness explain: each "
-    "failed trial is then run again with one thing changed. Until then the worst are shown, by their HRI or, where "
-    "nothing was judged, by how far their words are from the ground truth."
+    "failed trial is then run again with one thing changed. Until then wrong answers are shown, then those that "
+    "nothing checks, by their HRI or, where nothing was judged, by how far their words are from the ground truth."
 )
 
 
@@ -109,11 +107,10 @@ def _cause(line: CauseLine) -> str:
 def _worst(run: Run) -> Iterator[Block]:
     """Yield the worst trials of each experiment without causes."""
     for name, table in run.experiments.items():
-        ordered = suspects(table, SHOWN_FAILURES).values()
-        found = [suspect for suspect in ordered if suspect.category or suspect.badness > _BEST]
-        shown = [_unexplained(run, name, suspect) for suspect in found[:SHOWN_FAILURES]]
+        found = possible_failures(table)
+        shown = [_unexplained(run, name, suspect_at(table, place)) for place in found[:SHOWN_FAILURES]]
         if shown:
-            yield Failures(name, shown, count_worse(table, _BEST))
+            yield Failures(name, shown, len(found))
 
 
 def _unexplained(run: Run, name: str, suspect: Suspect) -> FailedTrial:

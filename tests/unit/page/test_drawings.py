@@ -207,7 +207,7 @@ def test_more_than_sixteen_experiments_have_one_colour_and_small_charts_of_sixte
 
 
 def test_confidence_against_being_right(tmp_path: Path) -> None:
-    answers = ["30 days", "30 days", "no", "30 days", "no", "no"]
+    answers = ["30 days", "30 days", "31 days", "30 days", "31 days", "31 days"]
     sure = [0.95, 0.9, 0.85, 0.45, 0.4, 0.1]
     rows = [
         row.model_copy(update={"llm_answer": answer, "confidence": confidence})

@@ -34,7 +34,7 @@ def rows(n: int, wrong: float = 0.4) -> list[ExperimentResult]:
 
 def test_the_curve_and_the_auroc_are_of_the_answers() -> None:
     found = only([answered(1, 0.9, True), answered(2, 0.6, True), answered(3, 0.1, False)])
-    assert (found.measure, found.auroc, found.left_out) == ("token_f1", 1.0, 0)
+    assert (found.auroc, found.left_out, found.by_judge) == (1.0, 0, {})
     assert found.curve.by_chance == pytest.approx(1 / 3)
     assert found.curve.aurc == found.curve.best
 
@@ -45,30 +45,29 @@ def test_declining_is_no_answer_and_answering_the_unanswerable_is_wrong() -> Non
     assert found.curve.risk.tolist() == [0.0, 0.5]
 
 
-def test_an_answer_that_is_half_right_is_right() -> None:
-    found = only([answered(1, 0.9, True, ground_truth="30 weeks"), answered(2, 0.1, False)])
-    assert found.stated == ((0.9, 0.0), (0.1, 1.0))
+def test_an_answer_that_has_the_truth_in_many_words_is_right() -> None:
+    """``token_f1`` of the first is below 0.5, and of the second above it."""
+    truth = "You have 30 days after delivery to return it"
+    full = "Yes, you do, and since you ask: whoever buys a lamp here " + truth
+    other = make_row(query_id="q2", confidence=0.1, llm_answer=truth.replace("30", "31"), ground_truth=truth)
+    right = make_row(query_id="q1", confidence=0.9, llm_answer=full, ground_truth=truth)
+    assert only([right, other]).stated == ((0.9, 0.0), (0.1, 1.0))
 
 
-def test_answers_without_a_value_are_left_out_and_counted() -> None:
+def test_answers_that_nothing_can_check_are_left_out_and_counted() -> None:
     found = only([answered(1, 0.9, True), answered(2, 0.1, False), answered(3, 0.5, True, ground_truth=" ")])
     assert (len(found.curve.risk), found.left_out) == (2, 1)
 
 
-def test_what_is_right_is_the_same_for_all_that_are_compared() -> None:
-    one = [answered(1, 0.9, True, experiment="a"), answered(2, 0.1, False, experiment="a")]
-    other = [answered(1, 0.9, True, experiment="b"), answered(2, 0.1, False, experiment="b")]
+def test_a_judge_decides_where_the_answer_alone_does_not_tell() -> None:
+    told, untold = answered(1, 0.9, True), [answered(n, 0.1 * n, True, ground_truth=" ") for n in (2, 3)]
     scores = [
-        ScoreLine("factuality", 1, "a", row.query_id, row_digest(row), "", Author("j", "m", "1"), 1.0 - n)
-        for n, row in enumerate(one)
+        ScoreLine("factuality", 1, "e3", row.query_id, row_digest(row), "", Author("j", "m", "1"), value)
+        for row, value in zip([told, *untold], (0.0, 0.4, 0.5), strict=True)
     ]
-
-    def said(rows: list[ExperimentResult]) -> list[str]:
-        tables = tables_of(rows, measures=["factuality"], scores=scores)
-        return [each.measure for each in abstentions(tables)]
-
-    assert said(one) == ["factuality"]
-    assert said([*one, *other]) == ["token_f1", "token_f1"]
+    (found,) = abstentions(tables_of([told, *untold], measures=["factuality"], scores=scores))
+    assert found.stated == ((0.9, 0.0), (0.2, 1.0), (pytest.approx(0.3), 0.0))
+    assert next(found.lines()) == "e3: 3 answers with a confidence; 67% right, 2 of them checked by factuality"
 
 
 def test_without_a_confidence_there_is_no_section() -> None:
@@ -104,5 +103,5 @@ def test_enough_answers_are_promised_something() -> None:
 def test_json_has_no_nan() -> None:
     for made in ([answered(1, 0.5, True)], rows(60)):
         kept = json.loads(json.dumps(only(made).as_json(), allow_nan=False))
-        assert kept["right_by"] == "token_f1 >= 0.5"
+        assert kept["by_judge"] == {}
         assert kept["risk_at"]["1.00"] == kept["risk"]

@@ -129,7 +129,7 @@ def test_a_mean_says_in_how_many_conversations_its_cases_are() -> None:
 
 
 def test_a_stated_confidence_promises_nothing_where_answers_are_alike() -> None:
-    stated = talks(confidence=[0.9, 0.2] * 30, false_abstention_rate=[0] * 60, abstention_rate=[0] * 60)
+    stated = talks(confidence=[0.9, 0.2] * 30, correct=[1, 0] * 30)
     (found,) = abstentions({"c1": stated})
     assert found.promise is None
     assert any("its promise is of answers that are independent" in reason for reason in found.reasons)

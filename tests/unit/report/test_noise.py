@@ -60,7 +60,7 @@ def lines_of(name: str, values: npt.NDArray[np.float64], again: int | None, who:
 
 
 def told(folder: Path, **settings: Any) -> Noise:
-    wanted = [measure_named("token_f1"), measure_named(F)]
+    wanted = [measure_named(name) for name in ("token_f1", F, "correct")]
     tables = read_tables(folder, lambda _: wanted)
     (found,) = noises(folder, read_manifest(folder), tables, Settings(**settings))
     return found
@@ -148,12 +148,26 @@ def test_one_answer_judged_again_knows_the_judge_alone(tmp_path: Path) -> None:
 
 
 def test_flaky_queries_are_those_right_in_some_answers(tmp_path: Path) -> None:
-    values = np.array([[[0.9], [0.1], [0.2]], [[0.9], [0.9], [0.9]], [[0.1], [0.1], [0.1]]])
-    leave(tmp_path, values)
+    """Whether an answer is right does not follow what a judge gave it, for the ground truth tells."""
+    leave(tmp_path, made(3, 3, 1, (0.3, 0.2, 0.1)))
+    for repeat, said in ((2, "a fortnight"), (3, "a month")):
+        name = repeat_name("e3", repeat)
+        texts = {"q0": said, "q2": "30 days"}
+        rows = [make_row(query_id=f"q{n}", llm_answer=texts.get(f"q{n}", "Within 30 days.")) for n in range(3)]
+        again = {"experiment": name, "fingerprint": print_of(repeat)}
+        write(result_path(tmp_path, name), "".join(row.model_copy(update=again).line() for row in rows).encode())
     noise = told(tmp_path, repeats=3, judge="fused")
     assert [(each.query_id, each.right, each.answers) for each in noise.flaky] == [("q0", 1, 3)]
     assert "    q0  right in 1 of 3" in noise_lines([noise])
     assert noise.as_json()["flaky"] == [{"query_id": "q0", "right": 1, "of": 3}]
+
+
+def test_where_nothing_tells_what_is_right_no_query_is_flaky_and_that_is_said(tmp_path: Path) -> None:
+    rows = [make_row(query_id=f"q{n}", ground_truth="") for n in range(3)]
+    write_run(tmp_path, [*rows, failed_row(query_id="q3", ground_truth="")])
+    write(result_path(tmp_path, "e3+repeat2"), b"")
+    said = noise_lines([told(tmp_path, repeats=2, judge="fused")])
+    assert "  no answer was checked as right or wrong, so no query can be called flaky" in said
 
 
 def test_answers_that_did_not_come_leave_their_query_out_and_are_counted(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 from rag_harness.derived.attribution.explain import Explainer
 from rag_harness.derived.attribution.failing import (
     badness_of,
-    count_worse,
     failed_gates,
+    possible_failures,
     rows_of,
-    suspect,
     suspects,
     tables_of,
+    worst_first,
 )
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import read_manifest
@@ -128,15 +128,25 @@ def test_without_a_judge_refusals_and_answers_that_share_no_word_come_first(tmp_
     assert [line.query_id for line in run(tmp_path, rows, []).every()] == ["q1", "q3", "q2"]
 
 
+def test_wrong_answers_come_first_then_what_nothing_checks_whatever_a_judge_says(tmp_path: Path) -> None:
+    unchecked = row(3, "No idea, perhaps ask them.", ground_truth="")
+    rows = [row(0), row(1, "I don't know.", abstained=True), row(2, "No idea."), unchecked]
+    cases = [*CASES[:3], Case(CASES[3].query)]
+    write_run(tmp_path, rows, cases, scores=judged(rows[0], 0.5, 0.3, 0.9))  # HRI 0.63, yet its answer is right
+    found = table(tmp_path)
+    assert [found.ids[place] for place in worst_first(found)] == ["q1", "q2", "q3", "q0"]
+    assert list(suspects(found, worst=1)) == ["q1"]
+    assert [found.ids[place] for place in possible_failures(found)] == ["q1", "q2"]
+
+
 def test_how_bad_words_are_is_below_every_hri(tmp_path: Path) -> None:
     rows = [row(0), row(1, "I don't know.", abstained=True), row(2, "No idea.")]
     write_run(tmp_path, rows, CASES[:3])
     found = table(tmp_path)
     assert badness_of(found).tolist() == [-2.0, -1.0, -1.0]
-    assert [count_worse(found, than) for than in (-2.5, -2.0, -1.5, -1.0)] == [3, 2, 2, 0]
-    assert suspect(found, "q1").badness == -1.0
     unmeasured = SuiteTable(found.ids, found.labels, found.states, {}, found.totals)
     assert badness_of(unmeasured).tolist() == [-2.0] * 3
+    assert possible_failures(unmeasured) == []
 
 
 def test_who_answers_what_has_no_answer_has_failed(tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ from tests.unit.page.recount.page_tables import Shown, ShownTable
 from tests.unit.page.recount.plain_tables import NONE, empty, measure_of, span_of
 from tests.unit.page.recount.rows import RunFiles, Suite
 
-_RIGHT_BY = ("factuality", "faithfulness", "token_f1")
-
 
 def compared(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount means with their intervals, and how often experiments decline what they should, and should not."""
@@ -145,12 +143,11 @@ def reliability(files: RunFiles, table: ShownTable) -> Iterator[str]:
 
 def _stated(suite: Suite) -> list[tuple[float, int]]:
     """Return confidence, and 1 where the answer is wrong, of each answer that is one."""
-    measure = next(name for name in _RIGHT_BY if _values(suite, name))
-    values, found = values_of(suite, measure), list[tuple[float, int]]()
+    values, found = values_of(suite, "correct"), list[tuple[float, int]]()
     for case in suite.answered:
-        row, answerable = suite.rows[case], suite.cases[case]["answerable"]
-        if row["confidence"] is not None and not row["abstained"] and (not answerable or case in values):
-            found.append((row["confidence"], int(not answerable or values[case] < 0.5)))
+        row = suite.rows[case]
+        if row["confidence"] is not None and not row["abstained"] and case in values:
+            found.append((row["confidence"], int(not values[case])))
     return found
 
 
