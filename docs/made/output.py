@@ -64,7 +64,7 @@ checks that fail the run because they could not be made, `replaced`, a line for 
 | field | what it is |
 |---|---|
 | `gate` | the gate as it was written |
-| `state` | `passed`, `failed`, `stale`, `inconclusive`, `xfailed`, `xpassed` or `not judged` |
+| `state` | `passed`, `failed`, `stale`, `undecided`, `xfailed`, `xpassed` or `not judged` |
 | `value`, `threshold` | what was measured, and the limit that it was compared with |
 | `interval` | the 95 % interval of the value, two numbers; null where there is none |
 | `unit`, `n` | unit of the value; number of cases that it is a figure of |

@@ -31,10 +31,7 @@ def write_lines(terminal: pytest.TerminalReporter, lines: Iterable[str], **marku
 
 
 def count_rightly(terminal: pytest.TerminalReporter) -> None:
-    """Let pytest's last line say "1 gate passed", and "undecided", as the lines above it do.
-
-    Reports in JSON keep "gates passed" for any number, and the state's name.
-    """
+    """Let pytest's last line say "1 gate passed", as the lines above it do. Reports in JSON keep "gates passed" for any number."""
     found = list(terminal.stats.items())
     terminal.stats.clear()
     terminal.stats.update((_counted(name, len(reports)), reports) for name, reports in found)
@@ -46,7 +43,7 @@ def _counted(category: str, n: int) -> str:
     if not category.startswith("gates "):
         return category
     state = category.removeprefix("gates ")
-    return f"{'gate' if n == 1 else 'gates'} {'undecided' if state == 'inconclusive' else state}"
+    return f"{'gate' if n == 1 else 'gates'} {state}"
 
 
 def has_failed_to_collect(config: pytest.Config) -> bool:

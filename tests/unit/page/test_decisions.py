@@ -42,14 +42,14 @@ def test_a_line_a_gate_that_says_what_to_do_in_the_order_in_which_they_were_set(
             otherwise="a larger model",
             due=True,
         ),
-        gate("e3: recall@5 >= 0.8 @95%", "inconclusive", threshold=0.8, reason=OPEN, otherwise="cut by headings"),
+        gate("e3: recall@5 >= 0.8 @95%", "undecided", threshold=0.8, reason=OPEN, otherwise="cut by headings"),
         gate("e3: recall@3 >= 0.8", "silent", otherwise="nothing"),
     )
     assert rows(study) == [
         ["e3: recall@5 >= 0.7", "0.750", "[0.700, 0.800]", "12", "passed", "keep"],
         ["e3: hri <= 0.1", "0.300", "[0.200, …]", "12", "failed", "a larger model"],
         [
-            *("e3: recall@5 >= 0.8 @95%", "0.750", "[0.700, 0.800]", "12", "inconclusive"),
+            *("e3: recall@5 >= 0.8 @95%", "0.750", "[0.700, 0.800]", "12", "undecided"),
             f"undecided: {OPEN}; would be: cut by headings",
         ],
     ]

@@ -158,7 +158,7 @@ def _sure(state: str, op: str, target: float, bounds: chance.Interval) -> Iterat
     if any(first <= target <= second for first, second in ((low_0, low_1), (high_0, high_1))):
         return
     above, below = low_0 > target, high_1 < target
-    right = "inconclusive" if not above and not below else "passed" if above == (">" in op) else "failed"
+    right = "undecided" if not above and not below else "passed" if above == (">" in op) else "failed"
     yield "" if state == right else f"state {state}, where {right} is right"
 
 
