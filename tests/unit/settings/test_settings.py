@@ -109,7 +109,7 @@ def test_variables_that_are_not_ours_change_nothing(tmp_path: Path, monkeypatch:
 
 
 def test_a_variable_that_was_renamed_is_told_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "^The variable RAG_INCONCLUSIVE is now called RAG_UNDECIDED.$"
+    said = r"^The variable RAG_INCONCLUSIVE is now called RAG_UNDECIDED\.$"
     (tmp_path / ".env").write_text("RAG_INCONCLUSIVE=fail")
     with pytest.raises(SettingsError, match=said):
         load_settings(rootdir=tmp_path)
