@@ -31,7 +31,10 @@ def write_lines(terminal: pytest.TerminalReporter, lines: Iterable[str], **marku
 
 
 def count_rightly(terminal: pytest.TerminalReporter) -> None:
-    """Let pytest's last line say "1 gate passed", as the lines above it do. Reports in JSON keep "gates passed" for any number."""
+    """Let pytest's last line say "1 gate passed", as the lines above it do.
+
+    Reports in JSON keep "gates passed" for any number.
+    """
     found = list(terminal.stats.items())
     terminal.stats.clear()
     terminal.stats.update((_counted(name, len(reports)), reports) for name, reports in found)

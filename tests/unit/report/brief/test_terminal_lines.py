@@ -60,7 +60,7 @@ def cause(name: str, n: int, kind: str = "Retrieval Miss", detail: str = "not fo
         query=HEBREW,
         cause=kind,
         detail=detail,
-        evidence=f"page-{n}.md is in the index, and no candidate: “{HEBREW}”",
+        evidence=f"page-{n}.md is in the index, but not among the candidates: “{HEBREW}”",
         remedy="hybrid retrieval, a better embedder, or more candidates: --rag-candidates",
     )
 
