@@ -71,7 +71,7 @@ class Verdict:
         text = self.gate.otherwise
         if not text or self.state not in ("failed", "undecided"):
             return ""
-        return f"what to do: {text}" if self.is_due else f"undecided; would be: {text}"
+        return f"what to do: {text}" if self.is_due else f"undecided; if it does not hold: {text}"
 
     @property
     def is_due(self) -> bool:

@@ -55,4 +55,4 @@ def _to_do(said: Mapping[str, Any], gate: Gate | None) -> str:
         return "keep"
     if state not in ("failed", "undecided"):
         return reason
-    return text if said.get("due") else f"undecided{f': {reason}' if reason else ''}; would be: {text}"
+    return text if said.get("due") else f"undecided{f': {reason}' if reason else ''}; if it does not hold: {text}"

@@ -30,7 +30,7 @@ _MEASURES = (
     "faithfulness",
     "answer_relevancy",
 )
-_SPELT = {"hri": "hallucination risk (hri)"}
+_SPELT = {"hri": "hallucination risk"}
 """Measures whose names nobody can guess."""
 _SHORT = {
     "hri": "risk",

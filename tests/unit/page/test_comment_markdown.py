@@ -114,7 +114,7 @@ def test_a_failed_gate_has_its_figures_its_worst_trial_and_what_to_do(study: Pat
     failed = cells(text, "e2: recall@5 ")
     assert failed[1:] == ["❌ failed", "0.500 \\[0.25, 0.75\\]", "", "`e2-q07`", "longer chunks"]
     undecided = cells(text, "e3: recall@5 ")
-    assert undecided[1::2] == ["❔ undecided", "about 26 more would settle it", "would be: ask them"]
+    assert undecided[1::2] == ["❔ undecided", "about 26 more would settle it", "if it does not hold: ask them"]
     assert not [line for line in text.splitlines() if line.startswith("| e9")], "it is folded"
     assert text.index("- Not judged, 1: e9: -m e9") > text.index("<details>")
 

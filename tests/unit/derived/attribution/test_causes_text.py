@@ -16,8 +16,7 @@ def line(n: int, **changes: object) -> CauseLine:
         "hri": 0.5,
         "cause": "Retrieval Miss",
         "detail": "not found",
-        "evidence": f"page-{n}.md is in the index, but not among the candidates: “Sale items may be returned within 14 days.” "
-        * 2,
+        "evidence": f"page-{n}.md is in the index, but not among the candidates: “Sale items: 14 days to return.” " * 2,
         "remedy": "hybrid retrieval",
         "repaired_by": "+gold_context",
         "answers": {"+gold_context": {"answer": "14 days", "right": True, "value": 1.0}},

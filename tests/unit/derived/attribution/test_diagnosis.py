@@ -186,10 +186,8 @@ def test_the_worst_place_of_several_quotes_is_named_and_counted() -> None:
     cut = QuoteFact("b.md", "Express costs €9.", True, "cut")
     found = diagnose(facts(GoldFacts((GONE, cut, HERE))))
     assert found.detail == "cut by a chunk border"
-    assert (
-        found.evidence
-        == "2 of 3 passages of evidence missing; b.md came in parts: no chunk holds the passage whole: “Express costs €9.”"
-    )
+    where = "b.md came in parts: no chunk holds the passage whole: “Express costs €9.”"
+    assert found.evidence == f"2 of 3 passages of evidence missing; {where}"
 
 
 def test_a_page_that_came_without_the_passage_says_how_much_came() -> None:
