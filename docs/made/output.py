@@ -53,7 +53,7 @@ checks that fail the run because they could not be made, `replaced`, a line for 
 | `by_query_type` | the same for each type of question |
 | `intervals` | the 95 % interval of each judged mean |
 | `p95` | the value of `hri` and `hri_gold` that only 5 % of the answers exceed |
-| `categories` | the share of each [kind of answer](measures.md#kinds-of-answers) |
+| `categories` | the share of each [category](measures.md#categories-of-answers) |
 | `unmeasured` | how many cases of each judged measure could not be measured |
 | `by_turn`, `drift` | of conversations: each measure at each turn, and its change a turn |
 | `stages_ms` | p50, p95 and p99 of each stage, in milliseconds |
@@ -64,7 +64,7 @@ checks that fail the run because they could not be made, `replaced`, a line for 
 | field | what it is |
 |---|---|
 | `gate` | the gate as it was written |
-| `state` | `passed`, `failed`, `stale`, `inconclusive`, `xfailed`, `xpassed` or `not judged` |
+| `state` | `passed`, `failed`, `stale`, `undecided`, `xfailed`, `xpassed` or `not judged` |
 | `value`, `threshold` | what was measured, and the limit that it was compared with |
 | `interval` | the 95 % interval of the value, two numbers; null where there is none |
 | `unit`, `n` | unit of the value; number of cases that it is a figure of |

@@ -19,7 +19,7 @@ STEPS = (
     ("measure", "row and gold give numbers: recall@5, token_f1, expectations"),
     ("judge", "faithful? relevant? correct? each claim has its evidence"),
     ("row", "a line of output/<experiment>.jsonl, and its scores beside it"),
-    ("gates", "thresholds over all rows: passed, failed, inconclusive"),
+    ("gates", "thresholds over all rows: passed, failed, undecided"),
     ("causes", "failed trials run again with one thing changed"),
 )
 

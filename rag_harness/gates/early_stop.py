@@ -112,7 +112,7 @@ class EarlyStop:
         if self.state is not None or not self._has_value:
             return
         certain = decided(self._test.certain, self.gate.op, 0 if self._longest else self._threshold)
-        if certain != "inconclusive":
+        if certain != "undecided":
             self.state, how = certain, "whatever the others are"
         elif self._test.shown is not None:
             is_good = (self._test.shown == "above") == (">" in self.gate.op)

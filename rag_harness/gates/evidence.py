@@ -1,7 +1,7 @@
 """Verdicts by evidence: a confidence bound of the value must clear the threshold, not the value alone.
 
 A gate passes where both bounds are on the right side of the threshold, and fails where both are on the wrong side. Else
-it is inconclusive, and the verdict says what would settle it. Each bound holds by itself with the gate's confidence.
+it is undecided, and the verdict says what would settle it. Each bound holds by itself with the gate's confidence.
 NumPy is imported when such a gate is judged.
 """
 
@@ -73,11 +73,11 @@ def weighed(point: Verdict, found: ValuesAndTarget, rules: GateRules, unit: str)
     except UndefinedError as why:
         alike = clusters_of(point.gate.suite, found.values, rules) or ()
         said = describe_one_cluster(alike, rules.cluster) or str(why)
-        return _with_reason(replace(point, state="failed" if found.lost else "inconclusive"), said)
+        return _with_reason(replace(point, state="failed" if found.lost else "undecided"), said)
     bounds = (low, high)
     state = decided(bounds, point.gate.op, found.target)
     cases = _cases(point.gate, rules, found.population)
-    more = _more(point.gate, found, unit, rules) if state == "inconclusive" else ""
+    more = _more(point.gate, found, unit, rules) if state == "undecided" else ""
     by = f", {how}" if how else ""
     said = f"{bound_said(bounds, point.gate, found.target, unit, state)} for {cases}{by}{more}"
     return _with_reason(replace(point, state="failed" if found.lost else state, bounds=bounds), said)
@@ -89,7 +89,7 @@ def decided(bounds: Interval, op: str, target: float) -> VerdictState:
     worst, best = (low, high) if ">" in op else (high, low)
     if meets_threshold(worst, op, target):
         return "passed"
-    return "failed" if meets_threshold(best, _OPPOSITE[op], target) else "inconclusive"
+    return "failed" if meets_threshold(best, _OPPOSITE[op], target) else "undecided"
 
 
 def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: str) -> Verdict:
@@ -97,7 +97,7 @@ def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: s
     threshold = point.threshold or 0.0
     state = decided(bounds, point.gate.op, threshold)
     said = f"{bound_said(bounds, point.gate, threshold, unit, state)} for {point.gate.counts} like these"
-    said += f"; {remedy}" if state == "inconclusive" else ""
+    said += f"; {remedy}" if state == "undecided" else ""
     return _with_reason(replace(point, state="failed" if lost else state, bounds=bounds), said)
 
 
@@ -110,7 +110,7 @@ def bound_said(
 ) -> str:
     """Say which bound decides, e.g. ``at least 0.502``; both, as ``between`` says, where they leave the gate open."""
     low, high = (_shown(end, target, unit) for end in bounds)
-    if state == "inconclusive":
+    if state == "undecided":
         said = between.format(low, high)
     else:
         said = f"at least {low}" if (state == "passed") == (">" in gate.op) else f"at most {high}"

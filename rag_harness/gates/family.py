@@ -44,7 +44,7 @@ def judged_together(gates: Sequence[Gate], confidence: float, judged: Callable[[
 def _is_decided(verdict: Verdict) -> bool:
     right = verdict.gate.right
     target = right.offset if isinstance(right, Reference) else right
-    return verdict.bounds is not None and decided(verdict.bounds, verdict.gate.op, target) != "inconclusive"
+    return verdict.bounds is not None and decided(verdict.bounds, verdict.gate.op, target) != "undecided"
 
 
 def _of_family(verdict: Verdict, gate: Gate, family: int, confidence: float) -> Verdict:

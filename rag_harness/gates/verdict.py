@@ -11,7 +11,7 @@ from typing import Literal
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import bounds, told_apart, value_said
 
-VerdictState = Literal["passed", "failed", "stale", "inconclusive", "not judged", "xfailed", "xpassed"]
+VerdictState = Literal["passed", "failed", "stale", "undecided", "not judged", "xfailed", "xpassed"]
 Excuse = Literal["", "suite", "data", "baseline", "drafts", "mock"]
 """Why a gate may stay without a verdict even where each must have one: the command did not select its suite, it is set
 for other data, this run makes the first baseline, nobody has reviewed its questions, or the mock answered in a dry run.
@@ -69,9 +69,9 @@ class Verdict:
     def to_do(self) -> str:
         """The text of the gate's ``else`` where the gate failed or is undecided; else empty."""
         text = self.gate.otherwise
-        if not text or self.state not in ("failed", "inconclusive"):
+        if not text or self.state not in ("failed", "undecided"):
             return ""
-        return f"what to do: {text}" if self.is_due else f"undecided; would be: {text}"
+        return f"what to do: {text}" if self.is_due else f"undecided; if it does not hold: {text}"
 
     @property
     def is_due(self) -> bool:

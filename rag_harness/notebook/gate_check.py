@@ -29,7 +29,7 @@ class GateCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether every gate has passed. One that could not be judged, or is inconclusive, has not."""
+        """Whether every gate has passed. One that could not be judged, or is undecided, has not."""
         return all(each.state in _PASSING for each in self.verdicts)
 
     def __repr__(self) -> str:

@@ -29,7 +29,7 @@ def status_by_gates(run: Run, has_succeeded: bool) -> tuple[str, str]:
     Args:
         run: the run.
         has_succeeded: whether the suite ended with status 0. A verdict of the gates says nothing of its other tests,
-            and whether an undecided gate stops a release is an option of the suite (``--rag-inconclusive``).
+            and whether an undecided gate stops a release is an option of the suite (``--rag-undecided``).
     """
     word, said = _verdict(run)
     if word == "NO VERDICT":

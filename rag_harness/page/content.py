@@ -70,21 +70,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class FailedTrial:
-    """A failed trial for people: question, cause, remedy.
-
-    Attributes:
-        category: category of the answer.
-        apart: why category and cause contradict each other; empty where they do not.
-    """
+    """A failed trial for people: question, cause, remedy."""
 
     trial: str
     query: str
-    category: str
     cause: str
     evidence: str
     remedy: str
     figures: str = ""
-    apart: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,6 @@ _Outcome = Literal["passed", "failed", "skipped"]
 _OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "stale": "failed", "xpassed": "failed"}
 """The outcome of a gate's report, by the gate's state; a state that is not listed is skipped."""
 _COLOURS = {"passed": "green", "failed": "red", "stale": "red", "xpassed": "red"}
-_CATEGORIES = {
-    "inconclusive": "gates inconclusive",
-    "not judged": "gates not judged",
-    "xfailed": "gates xfailed",
-}
-"""The category under which a skipped gate is counted, by its state."""
 
 
 class GateKeeper:
@@ -128,10 +122,10 @@ class GateKeeper:
         return _report(verdict.gate.condition, outcome, verdict.line(), verdict.state)
 
     def _is_red(self, verdict: Verdict) -> bool:
-        """Whether a gate without a verdict fails. --rag-inconclusive and --rag-not-judged decide it."""
+        """Whether a gate without a verdict fails. --rag-undecided and --rag-not-judged decide it."""
         settings = self._session.settings
-        if verdict.state == "inconclusive":
-            return settings.inconclusive == "fail"
+        if verdict.state == "undecided":
+            return settings.undecided == "fail"
         must_be_judged = verdict.state == "not judged" and settings.not_judged == "fail"
         return must_be_judged and not verdict.excuse
 
@@ -144,10 +138,9 @@ class GateKeeper:
         """Keep gates out of the dots and the percentage, which count tests. A failed gate is shown as a failure."""
         if not hasattr(report, "rag_gate"):
             return None
-        counted = {"passed": "gates passed", "failed": "failed"}
         # pytest prints the word when a test is over, and again before its line in the short summary.
         word = "FAILED" if self._are_told and report.failed else ""
-        return counted.get(report.outcome) or _CATEGORIES[report.rag_gate_state], "", word
+        return "failed" if report.failed else f"gates {report.rag_gate_state}", "", word
 
     def print_comparison(self, terminal: pytest.TerminalReporter) -> None:
         """Print the comparison with the saved run, if there is one."""

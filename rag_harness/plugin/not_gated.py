@@ -47,4 +47,4 @@ def _broken(tables: Mapping[str, SuiteTable], gates: Sequence[Gate]) -> Iterator
     if broken:
         said = joined_names([f"{count:,} of {len(values[name]):,} of {name}" for name, count in broken.items()])
         example = f"{next(iter(broken))}: {EXPECTATIONS} >= 0.9"
-        yield f"answers that break what their questions expect: {said}. No gate looks at it; one would be: {example}"
+        yield f"answers that break what their questions expect: {said}. No gate looks at it; set one, e.g. {example}"

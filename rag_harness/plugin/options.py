@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_harness.errors import DataError, SettingsError, meant
-from rag_harness.settings import Settings, env_name, options
+from rag_harness.settings import RENAMED, Settings, env_name, options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,11 +43,18 @@ def hint_at_misspelt(parser: pytest.Parser, args: Sequence[str]) -> None:
     """Put what was probably meant by a misspelt option beside what pytest shows if it refuses the command line.
 
     Pytest itself says only which arguments it does not know, and a conftest may declare options after this.
+
+    Raises:
+        pytest.UsageError: an option has another name now.
     """
     from rag_harness.errors import name_meant
+    from rag_harness.plugin.screen import usage_error
 
     known = [flag for each in options() for flag in (_flag(each.name), *SHORT.get(each.name, ()))]
     named = [name for each in args if (name := each.partition("=")[0]).startswith("--rag-")]
+    for old, new in RENAMED.items():
+        if _flag(old) in named:
+            raise usage_error(f"{_flag(old)} is now called {_flag(new)}.")
     near = [near for name in named if name not in known and (near := name_meant(name, known))]
     if near:
         parser.extra_info["did you mean"] = ", ".join(near)
@@ -125,6 +132,8 @@ def _check_ini(config: pytest.Config) -> None:
     from rag_harness.settings.ini_file import keys_of
 
     for key in keys_of(config.inipath) if config.inipath else ():
+        if new := RENAMED.get(key.removeprefix("rag_")):
+            raise SettingsError(f"{config.inipath}: {key} is now called rag_{new}.")
         if key.startswith("rag_") and not _is_declared(config, key):
             near = meant(key, [f"rag_{each.name}" for each in options() if not each.metadata.get("secret")])
             raise SettingsError(f"{config.inipath}: {key} is no option.{near} pytest --help has all.")

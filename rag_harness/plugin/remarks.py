@@ -166,7 +166,7 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
         yield f"{lines} taken out of the result files, into {settings.output}/previous/."
     if recorder.adopted and recorder.adopted.rows:
         rows = f"{counted(recorder.adopted.rows, 'trial')} that a cut-off run had finished"
-        yield f"{rows} {_were(recorder.adopted.rows)} taken over from its journal."
+        yield f"{rows} {_were(recorder.adopted.rows)} reused from its journal."
     yield from not_run_lines(recorder.not_run.values())
     yield from _unrecorded(recorder)
     for address, number in sorted(recorder.broken_exports.items()):

@@ -31,9 +31,9 @@ def write_lines(terminal: pytest.TerminalReporter, lines: Iterable[str], **marku
 
 
 def count_rightly(terminal: pytest.TerminalReporter) -> None:
-    """Let pytest's last line say "1 gate passed", and "undecided", as the lines above it do.
+    """Let pytest's last line say "1 gate passed", as the lines above it do.
 
-    Reports in JSON keep "gates passed" for any number, and the state's name.
+    Reports in JSON keep "gates passed" for any number.
     """
     found = list(terminal.stats.items())
     terminal.stats.clear()
@@ -46,7 +46,7 @@ def _counted(category: str, n: int) -> str:
     if not category.startswith("gates "):
         return category
     state = category.removeprefix("gates ")
-    return f"{'gate' if n == 1 else 'gates'} {'undecided' if state == 'inconclusive' else state}"
+    return f"{'gate' if n == 1 else 'gates'} {state}"
 
 
 def has_failed_to_collect(config: pytest.Config) -> bool:

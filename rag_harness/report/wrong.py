@@ -137,7 +137,9 @@ def describe_wrong(tables: Mapping[str, SuiteTable]) -> str:
 def describe_wrong_alone(found: Verdicts) -> str:
     """Return the same of an experiment that needs no name."""
     unchecked = f", {found.unchecked:,} not checked" if found.unchecked > 0 else ""
-    return f"{found.share_said} of {found.checked:,}; {found.declined:,} wrongly declined{unchecked}"
+    correct = found.checked - found.wrong - found.declined
+    declined = f"{found.declined:,} wrongly declined"
+    return f"{found.share_said} of {found.checked:,}; {declined}, {correct:,} correct{unchecked}"
 
 
 def _declined_said(found: Mapping[str, Verdicts]) -> str:

@@ -28,7 +28,7 @@ class CauseLine(BaseModel):
         experiment: name of what answered.
         query_id: id of the case.
         query: the question.
-        category: type of the question.
+        category: category of the answer by its scores; empty where it has none that is a failure.
         hri: hallucination risk from 0 to 1 where the pipeline states one; else null.
         cause: the top level.
         detail: the finer one; empty where there is none.

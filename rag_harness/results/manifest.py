@@ -207,7 +207,7 @@ class RunManifest(_Record):
     """A run.
 
     Attributes:
-        schema_version: of this file.
+        schema_version: of this file and of ``summary.json``.
         date: when the run began: ISO 8601, UTC.
         commit: commit of the project; empty where it is no git repository.
         packages: versions of the packages that matter for results, by name.
@@ -219,7 +219,7 @@ class RunManifest(_Record):
         stopped: why pytest began no further test, as ``pytest stopped after the first failure``; empty where all ran.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     date: str
     commit: str = ""
     packages: dict[str, str] = {}

@@ -20,7 +20,7 @@ from rag_harness.settings.profiles import Profile, profiles, pyproject_entry, py
 from rag_harness.settings.reliability_numbers import reliability_numbers
 from rag_harness.settings.request_fields import RequestFields
 from rag_harness.settings.role_tables import ROLES, prefix_of
-from rag_harness.settings.table import Settings, env_name
+from rag_harness.settings.table import RENAMED, Settings, env_name
 
 if TYPE_CHECKING:
     from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -141,7 +141,9 @@ def _validated(
 
     model, dotenv = _pydantic_model(), rootdir / ".env"
     try:
-        named = {**DotEnvSettingsSource(model, env_file=dotenv)(), **EnvSettingsSource(model)()}
+        sources = (DotEnvSettingsSource(model, env_file=dotenv), EnvSettingsSource(model))
+        _refuse_renamed([name for source in sources for name in source.env_vars])
+        named = {name: value for source in sources for name, value in source().items()}
         found = model(**{**_by_env_name(ini), **named, **_by_env_name(command_line)})
         return dict(found.model_dump()), found.model_fields_set
     except ValidationError as error:
@@ -150,6 +152,12 @@ def _validated(
         raise SettingsError("\n".join(lines)) from None
     except UnicodeDecodeError as error:
         raise SettingsError(f"{dotenv}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from None
+
+
+def _refuse_renamed(variables: Collection[str]) -> None:
+    for old, new in RENAMED.items():
+        if f"rag_{old}" in map(str.lower, variables):
+            raise SettingsError(f"The variable RAG_{old.upper()} is now called RAG_{new.upper()}.")
 
 
 def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:

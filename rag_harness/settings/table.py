@@ -25,7 +25,7 @@ Precision = Literal["float32", "bfloat16"]
 Device = Literal["cpu", "cuda", "mps"]
 EmbedBackend = Literal["torch", "onnx", "onnx-int8"]
 VerdictBy = Literal["point", "evidence"]
-Inconclusive = Literal["warn", "fail"]
+WarnOrFail = Literal["warn", "fail"]
 StopOrSkip = Literal["stop", "skip"]
 EngineName = Literal["local", "ray"]
 HistoryOf = Literal["gold", "own", "both"]
@@ -33,6 +33,8 @@ ForeignText = Literal["refuse", "allow"]
 FailedTurn = Literal["shown", "skip"]
 PanelRule = Literal["", "majority", "mean", "median"]
 Population = Literal["like", "finite"]
+RENAMED = {"inconclusive": "undecided"}
+"""What options are called that had another name."""
 
 
 def option(default: _T, help_: str, affects: Affects, *, env: str = "", flag: bool = True, **limits: Any) -> _T:
@@ -257,10 +259,10 @@ class Settings:
         ge=0,
         lt=1,
     )
-    inconclusive: Inconclusive = option(
+    undecided: WarnOrFail = option(
         "warn", "if a gate has too few cases to be decided: warn leaves the exit status alone, fail fails", "nothing"
     )
-    not_judged: Inconclusive = option(
+    not_judged: WarnOrFail = option(
         "warn", "a gate that could not be judged: warn leaves the exit status alone, fail fails", "nothing"
     )
     foreign_text: ForeignText = option(

@@ -112,7 +112,7 @@ def test_other_expected_tools_ask_nothing_again_and_are_another_figure(suite: Su
     assert (suite.path / "output" / "mine.jsonl").read_text() == before
     kept = [json.loads(line) for line in next((suite.path / "output" / "cases").iterdir()).read_text().splitlines()]
     assert kept[0]["tools"][0]["args"] == {"sku": "T-19"}
-    assert f"passed        {gate.partition('=')[2]}" not in result.stdout.str()
+    assert f"passed      {gate.partition('=')[2]}" not in result.stdout.str()
 
 
 SEEKER = """

@@ -240,9 +240,9 @@ def test_drafts_let_no_gate_pass_and_block_none(suite: Suite) -> None:
 
 
 @pytest.mark.long
-def test_drafts_are_not_inconclusive(suite: Suite) -> None:
+def test_drafts_are_not_undecided(suite: Suite) -> None:
     suite.write_queries(DRAFTS)
-    result = suite.run("--rag-inconclusive=fail", "--rag-gate=e3[query_type=negative]: error_rate > 0.5 @95%")
+    result = suite.run("--rag-undecided=fail", "--rag-gate=e3[query_type=negative]: error_rate > 0.5 @95%")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["not judged *error_rate > 0.5 @95% *n=1", "*1 of 1 case is an unreviewed draft: *"])
 

@@ -99,7 +99,7 @@ def test_e3_tuned_replays_beside_e3(study_cache: Path, tmp_path: Path) -> None:
     result = replay(tmp_path, "-m", "e3 or tuned", f"--rag-cache-dir={study_cache}")
     assert result.returncode == 0, result.stdout[-2000:]
     assert "400 passed" in result.stdout
-    assert "inconclusive  e3-tuned: evidence_recall >= e3 @95% paired" in result.stdout
+    assert "undecided   e3-tuned: evidence_recall >= e3 @95% paired" in result.stdout
     assert "12 gates passed, 1 gate undecided" in result.stdout
 
 

@@ -9,14 +9,14 @@ import pytest
 from tests.plugin.conftest import Suite
 
 NOT_JUDGED = ("--rag-gate=e3: recall@5 >= baseline", "--rag-not-judged=fail")
-UNDECIDED = ("--rag-gate=e3: recall@5 >= 0.9 @95%", "--rag-inconclusive=fail")
+UNDECIDED = ("--rag-gate=e3: recall@5 >= 0.9 @95%", "--rag-undecided=fail")
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
         (NOT_JUDGED, "FAIL   0 passed, 0 failed, 1 not judged (--rag-not-judged=fail)"),
-        (UNDECIDED, "FAIL   0 passed, 0 failed, 1 undecided (--rag-inconclusive=fail)"),
+        (UNDECIDED, "FAIL   0 passed, 0 failed, 1 undecided (--rag-undecided=fail)"),
     ],
 )
 def test_the_line_of_gates_begins_with_fail(

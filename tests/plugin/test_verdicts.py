@@ -14,12 +14,12 @@ FAILS = "--rag-gate=e3: recall@5 < 0.2 @95%"
 
 
 @pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
-def test_inconclusive_warns_and_says_what_would_settle_it(suite: Suite, workers: str) -> None:
+def test_undecided_warns_and_says_what_would_settle_it(suite: Suite, workers: str) -> None:
     result = suite.run(workers, OPEN, "--junitxml=junit.xml", "--color=yes")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
-            "*[[]33minconclusive *e3: recall@5 >= 0.9 @95% *1.000*n=3*",
+            "*[[]33mundecided *e3: recall@5 >= 0.9 @95% *1.000*n=3*",
             "*0.368 to 1.000 for cases like these; about 26 more would settle it*",
         ]
     )
@@ -29,19 +29,19 @@ def test_inconclusive_warns_and_says_what_would_settle_it(suite: Suite, workers:
     assert skipped is not None
     assert "about 26 more would settle it" in str(skipped.get("message"))
     (gate,) = json.loads((suite.path / "output" / "summary.json").read_text())["gates"]
-    assert (gate["state"], gate["confidence"]) == ("inconclusive", 0.95)
+    assert (gate["state"], gate["confidence"]) == ("undecided", 0.95)
     assert gate["bounds"] == pytest.approx([0.05 ** (1 / 3), 1])
 
 
-def test_a_failed_gate_outranks_an_inconclusive_one(suite: Suite) -> None:
+def test_a_failed_gate_outranks_an_undecided_one(suite: Suite) -> None:
     result = suite.run(OPEN, FAILS)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["inconclusive  e3: recall@5 >= 0.9 @95% *", "failed        e3: recall@5 < 0.2 @95% *"])
+    result.stdout.fnmatch_lines(["undecided   e3: recall@5 >= 0.9 @95% *", "failed      e3: recall@5 < 0.2 @95% *"])
 
 
 def test_every_gate_needs_evidence_where_that_is_asked_for(suite: Suite) -> None:
     gate = "--rag-gate=e3: recall@5 >= 0.9"
-    suite.run(gate, "--rag-verdict=evidence").stdout.fnmatch_lines(["inconclusive  e3: recall@5 >= 0.9 @95% *"])
+    suite.run(gate, "--rag-verdict=evidence").stdout.fnmatch_lines(["undecided   e3: recall@5 >= 0.9 @95% *"])
     finite = suite.run(gate, "--rag-verdict=evidence", "--rag-population=finite")
     assert finite.ret == 0
     finite.stdout.fnmatch_lines(["passed *e3: recall@5 >= 0.9 @95% *", "*at least 1.000 for these 3 cases*"])
@@ -56,7 +56,7 @@ def test_cases_that_are_alike_count_by_their_cluster(suite: Suite) -> None:
         (("--rag-cluster=topic",), "in 3 clusters by topic"),
     ):
         result = suite.run(OPEN, *option)
-        result.stdout.fnmatch_lines([f"inconclusive *n=30 {said}", "* more, *"])
+        result.stdout.fnmatch_lines([f"undecided *n=30 {said}", "* more, *"])
         assert result.ret == 0
     suite.run(OPEN, "--rag-cluster=none").stdout.fnmatch_lines(["passed *e3: recall@5 >= 0.9 @95% *n=30"])
 
@@ -110,7 +110,7 @@ def test_gates_are_judged_together_where_that_is_asked_for(suite: Suite) -> None
     alone = suite.run(*gates)
     alone.stdout.fnmatch_lines(["passed *e3: recall@5 >= 0.9 @95% *"])
     together = suite.run(*gates, "--rag-family=0.95")
-    together.stdout.fnmatch_lines(["inconclusive *e3: recall@5 >= 0.9 @95% *", "*together with 2 other gates*"])
+    together.stdout.fnmatch_lines(["undecided *e3: recall@5 >= 0.9 @95% *", "*together with 2 other gates*"])
     found = json.loads((suite.path / "output" / "summary.json").read_text())["gates"]
     assert {(gate["confidence"], gate["family"]) for gate in found} == {(0.95, 3)}
     for args, why in (

@@ -34,7 +34,7 @@ AT = {"confidence": 0.95}
         ("e1: recall@3 >= 0.5", "passed", {}, "[0.47, 0.89]"),
         ("e1: recall@3 >= 0.5 @95%", "passed", {"bounds": [0.502, 0.87], **AT}, "at least 0.502"),
         ("e1: recall@3 >= 0.5 @95%", "failed", {"bounds": [0.1, 0.4996], **AT}, "at most 0.4996"),
-        ("e1: recall@3 >= 0.5 @95%", "inconclusive", {"bounds": [0.45, None], **AT}, "between 0.450 and …"),
+        ("e1: recall@3 >= 0.5 @95%", "undecided", {"bounds": [0.45, None], **AT}, "between 0.450 and …"),
         ("e1: error_rate <= 0.5 @95%", "passed", {"bounds": [0.1, 0.4], **AT}, "at most 0.400"),
         ("e1: error_rate <= 0.5 @95%", "failed", {"bounds": [0.6, 0.9], **AT}, "at least 0.600"),
         # Failed because a case was lost, though its bounds would have passed it.
@@ -113,7 +113,7 @@ def test_the_figure_of_a_brief_agrees_with_its_verdict(n: int, hits: int, thresh
         assert verdict.state == ("passed" if is_above == (op == ">=") else "failed")
         assert float(one[2]) >= threshold if is_above else float(one[2]) <= threshold
     elif both := re.search(r"between ([\d.]+) and ([\d.]+)$", figures):
-        assert verdict.state == "inconclusive"
+        assert verdict.state == "undecided"
         assert float(both[1]) <= threshold <= float(both[2])
     else:
         assert verdict.bounds is None

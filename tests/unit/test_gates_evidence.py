@@ -82,13 +82,13 @@ def test_a_threshold_outside_the_range_is_refused(text: str, problem: str) -> No
     ("op", "bounds", "state"),
     [
         (">=", (0.7, 0.8), "passed"),
-        (">", (0.7, 0.8), "inconclusive"),
-        (">=", (0.6, 0.7), "inconclusive"),
+        (">", (0.7, 0.8), "undecided"),
+        (">=", (0.6, 0.7), "undecided"),
         (">", (0.6, 0.7), "failed"),
         (">=", (0.6, 0.69), "failed"),
         ("<=", (0.6, 0.7), "passed"),
-        ("<", (0.6, 0.7), "inconclusive"),
-        ("<=", (0.7, 0.8), "inconclusive"),
+        ("<", (0.6, 0.7), "undecided"),
+        ("<=", (0.7, 0.8), "undecided"),
         ("<", (0.7, 0.8), "failed"),
         ("<=", (0.71, 0.8), "failed"),
     ],
@@ -101,7 +101,7 @@ def test_the_value_alone_does_not_decide() -> None:
     low, high = mean_bounds(SHARES, (0, 1))
     value = sum(SHARES) / len(SHARES)
     scores = of(*SHARES)
-    for threshold, state in ((low - 0.01, "passed"), (value - 0.01, "inconclusive"), (high + 0.01, "failed")):
+    for threshold, state in ((low - 0.01, "passed"), (value - 0.01, "undecided"), (high + 0.01, "failed")):
         found = weigh(f"e3: recall@5 >= {threshold} @95%", e3=scores)
         assert (found.state, found.value, found.bounds) == (state, value, (low, high))
         assert weigh(f"e3: recall@5 >= {threshold}", e3=scores).state == ("failed" if state == "failed" else "passed")
@@ -110,7 +110,7 @@ def test_the_value_alone_does_not_decide() -> None:
 def test_more_confidence_asks_for_more() -> None:
     low, _ = mean_bounds(SHARES, (0, 1))
     assert weigh(f"e3: recall@5 >= {low - 0.001} @95%", e3=of(*SHARES)).state == "passed"
-    assert weigh(f"e3: recall@5 >= {low - 0.001} @99.9%", e3=of(*SHARES)).state == "inconclusive"
+    assert weigh(f"e3: recall@5 >= {low - 0.001} @99.9%", e3=of(*SHARES)).state == "undecided"
 
 
 def test_the_line_says_what_is_sure_of_what_and_what_would_settle_it() -> None:
@@ -123,9 +123,9 @@ def test_the_line_says_what_is_sure_of_what_and_what_would_settle_it() -> None:
     assert even.reason.endswith("; at the threshold no number of cases would settle it")
     lines = "\n".join(verdict_lines([weigh("e3: recall@5 >= 0.75 @95%", e3=scores), open_]))
     assert lines.split("\n") == [
-        "passed        e3: recall@5 >= 0.75 @95%   0.900  n=40   at least 0.786 for cases like these",
-        "inconclusive  e3: recall@5 >= 0.85 @95%   0.900  n=40",
-        "              0.786 to 0.965 for cases like these; about 256 more would settle it",
+        "passed      e3: recall@5 >= 0.75 @95%   0.900  n=40   at least 0.786 for cases like these",
+        "undecided   e3: recall@5 >= 0.85 @95%   0.900  n=40",
+        "            0.786 to 0.965 for cases like these; about 256 more would settle it",
     ]
 
 
@@ -143,7 +143,7 @@ def test_not_inferior_is_about_the_paired_differences() -> None:
     assert found.state == "passed"
     assert found.bounds == mean_bounds(e4 - e3, (-1, 1))
     assert found.reason.startswith("difference at least -0.0")
-    assert weigh("e4: g_mean >= e3 @95%", e3=of(*e3), e4=of(*e4)).state == "inconclusive"
+    assert weigh("e4: g_mean >= e3 @95%", e3=of(*e3), e4=of(*e4)).state == "undecided"
     assert weigh("e4: g_mean >= e3 + 0.05 @95%", e3=of(*e3), e4=of(*e4)).state == "failed"
 
 
@@ -185,7 +185,7 @@ def test_a_robust_gate_does_not_hold_what_a_rare_break_could_undo() -> None:
     first, second = of(*e2), of(*e3.clip(0, 1))
     assert weigh("e3: g_mean > e2 @95%", e2=first, e3=second).state == "passed"
     robust = weigh("e3: g_mean > e2 @95% robust", e2=first, e3=second)
-    assert (robust.state, robust.bounds) == ("inconclusive", mean_bounds(e3.clip(0, 1) - e2, (-1, 1)))
+    assert (robust.state, robust.bounds) == ("undecided", mean_bounds(e3.clip(0, 1) - e2, (-1, 1)))
     assert "for cases like these, without assumptions; about" in robust.reason
     assert robust.interval == mean_bounds(e3.clip(0, 1) - e2, (-1, 1), 0.975)
     alike = weigh("e3: g_mean >= e2 @95% robust", e2=first, e3=second)
@@ -197,7 +197,7 @@ def test_a_robust_gate_on_values_without_a_range_is_undecided_and_says_why() -> 
     rng = np.random.default_rng(0)
     e2 = rng.normal(500, 20, 100)
     found = judge(gate, {"e2": of(*e2), "e3": of(*(e2 - rng.normal(50, 5, 100)))}, unit="ms")
-    assert (found.state, found.bounds) == ("inconclusive", None)
+    assert (found.state, found.bounds) == ("undecided", None)
     assert found.reason.startswith("total_ms has no range, so nothing is bounded without assumptions")
 
 
@@ -214,7 +214,7 @@ def test_a_robust_gate_on_values_without_a_range_is_undecided_and_says_why() -> 
 )
 def test_too_little_is_undecided_by_either_test(e2: list[float], e3: list[float], said: str, word: str) -> None:
     found = weigh(f"e3: g_mean > e2 @95%{word}", e2=of(*e2), e3=of(*e3))
-    assert (found.state, found.bounds) == ("inconclusive", mean_bounds(np.subtract(e3, e2), (-1, 1)))
+    assert (found.state, found.bounds) == ("undecided", mean_bounds(np.subtract(e3, e2), (-1, 1)))
     assert "without assumptions" in found.reason
     assert "could miss" not in found.reason
     assert (said in found.reason) is not bool(word)
@@ -226,7 +226,7 @@ def test_a_huge_value_of_a_measure_without_a_range_is_not_believed() -> None:
     found = judge(gate, {"e2": e2, "e3": e3}, unit="ms")
     assert "one case makes up 100% of the squares, so with little certainty" in found.reason
     robust = judge(replace(gate, test="robust"), {"e2": e2, "e3": e3}, unit="ms")
-    assert (robust.state, robust.interval) == ("inconclusive", None)
+    assert (robust.state, robust.interval) == ("undecided", None)
 
 
 def test_clusters_of_one_case_are_cases_and_pairs_count_where_both_have_a_value() -> None:
@@ -245,7 +245,7 @@ def test_clusters_of_one_case_are_cases_and_pairs_count_where_both_have_a_value(
 def test_where_few_cases_differ_better_needs_bounds_without_assumptions_and_the_line_says_so() -> None:
     e2, e3 = of(*[0.5] * 96, *[0.0] * 4), of(*[0.5] * 96, *[1.0] * 4)
     found = weigh("e3: recall@5 > e2 @95%", e2=e2, e3=e3)
-    assert (found.state, found.bounds) == ("inconclusive", mean_bounds([0.0] * 96 + [1.0] * 4, (-1, 1)))
+    assert (found.state, found.bounds) == ("undecided", mean_bounds([0.0] * 96 + [1.0] * 4, (-1, 1)))
     assert "for cases like these, only 4 cases differ, so without assumptions; about" in found.reason
 
 
@@ -285,7 +285,7 @@ def test_these_cases_and_no_others_are_known_when_all_were_asked() -> None:
     part = Scores(scores.found, total=60)
     assert weigh("e3: recall@5 >= 0.85 @95%", finite, partial=False, e3=part).state == "not judged"
     some = weigh("e3: recall@5 >= 0.88 @95%", finite, partial=True, e3=part)
-    assert some.state == "inconclusive"
+    assert some.state == "undecided"
     assert "for these 60 cases; 20 of the other 20 would settle it, 40 of 60 cases selected" in some.reason
     assert weigh("e3: recall@5 >= 0.55 @95%", finite, partial=True, e3=part).state == "passed"
     few = weigh("e3: recall@5 >= 0.5 @95%", finite, partial=True, e3=of(1, 1, 0, 1, total=10))
@@ -297,7 +297,7 @@ def test_cases_that_the_measure_does_not_apply_to_are_none_of_these() -> None:
     whole = weigh("e3: recall@5 >= 0.9 @95%", finite, e3=of(*values))
     assert (whole.state, whole.reason) == ("passed", "at least 0.900 for these 30 cases")
     part = weigh("e3: recall@5 >= 0.88 @95%", finite, partial=True, e3=of(*values, total=60))
-    assert part.state == "inconclusive"
+    assert part.state == "undecided"
     assert "for these 45 cases; 15 of the other 15 would settle it, 40 of 60 cases selected" in part.reason
 
 
@@ -306,14 +306,14 @@ def test_cases_that_are_alike_are_said_to_be() -> None:
     ordered = sorted(SHARES)
     alone = weigh("e3: recall@5 >= 0.62 @95%", e3=of(*ordered))
     alike = weigh("e3: recall@5 >= 0.62 @95%", rules, e3=of(*ordered))
-    assert (alone.state, alike.state) == ("passed", "inconclusive")
+    assert (alone.state, alike.state) == ("passed", "undecided")
     assert "for cases like these; about" in alike.reason
     assert "more, in clusters of their own, would settle it" in alike.reason
     assert alike.counted == "n=100 in 10 clusters by source_page"
     one = GateRules(cluster="topic", clusters=lambda _: dict.fromkeys((f"q{n}" for n in range(100)), "same"))
     found = weigh("e3: recall@5 >= 0.1 @95%", one, e3=of(*ordered))
     assert (found.state, found.reason) == (
-        "inconclusive",
+        "undecided",
         "all are in 1 cluster by topic, which bounds nothing: --rag-cluster=none counts each by itself",
     )
 
@@ -323,7 +323,7 @@ def test_a_quantile_has_the_bounds_of_its_order() -> None:
     found = weigh("e3: p95(total_ms) <= 99.5 @95%", e3=of(*times))
     assert found.bounds == quantile_interval(times, 0.95, 0.9)
     assert found.state == "passed"
-    assert weigh("e3: p95(total_ms) <= 96 @95%", e3=of(*times)).state == "inconclusive"
+    assert weigh("e3: p95(total_ms) <= 96 @95%", e3=of(*times)).state == "undecided"
     assert weigh("e3: p95(total_ms) <= 80 @95%", e3=of(*times)).state == "failed"
     few = weigh("e3: p95(total_ms) <= 900 @95%", e3=of(*times[:20]))
     assert few.reason == "17 ms to … for cases like these; about 39 more would settle it"
@@ -351,14 +351,14 @@ def test_a_quantile_against_another_is_judged_by_its_value_where_all_gates_need_
         ("e3: total_ms <= 900 @95%", [10, 10, 10], "all values are equal, so nothing is known of their spread"),
     ],
 )
-def test_what_bounds_nothing_is_inconclusive_with_the_reason(text: str, values: list[float], reason: str) -> None:
+def test_what_bounds_nothing_is_undecided_with_the_reason(text: str, values: list[float], reason: str) -> None:
     found = weigh(text, e3=of(*values))
-    assert (found.state, found.reason) == ("inconclusive", reason)
+    assert (found.state, found.reason) == ("undecided", reason)
 
 
 def test_a_share_of_one_case_is_bounded_by_its_range() -> None:
     found = weigh("e3: recall@5 >= 0.9 @95%", e3=of(1))
-    assert found.state == "inconclusive"
+    assert found.state == "undecided"
     assert found.bounds == pytest.approx((0.05, 1))
 
 
@@ -382,7 +382,7 @@ def test_a_calibrated_gate_has_the_bounds_of_its_labels() -> None:
         return judge(gate, {"e3": of(0.5, 0.9)}, correct=correct)
 
     found = judged(0.75)
-    assert found.state == "inconclusive"
+    assert found.state == "undecided"
     assert found.bounds == pytest.approx((0.72, 0.88))
     assert found.interval == pytest.approx((0.7, 0.9))
     assert "0.720 to 0.880 for cases like these; more labels would settle it, calibrated on 50 labels" in found.reason

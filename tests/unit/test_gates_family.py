@@ -39,7 +39,7 @@ def test_what_is_decided_is_what_holm_rejects(seed: int) -> None:
     gates = [parse_gate(f"s{n}: recall@5 >= 0.65 @95%", 5) for n in range(12)]
     adjusted = holm([p_of(int(right), 0.65) for right in rights])
     found = judged_together(gates, 0.95, lambda gate: judge(gate, suites))
-    assert [verdict.state != "inconclusive" for verdict in found] == [p <= 0.05 for p in adjusted]
+    assert [verdict.state != "undecided" for verdict in found] == [p <= 0.05 for p in adjusted]
     assert all(verdict.gate == gate for verdict, gate in zip(found, gates, strict=True))
     assert {verdict.family for verdict in found} == {12}
 
@@ -75,7 +75,7 @@ def test_the_interval_beside_a_gate_is_no_narrower_than_its_bounds() -> None:
     suites: dict[str, Scores] = {f"s{n}": of(*[1] * 45, *[0] * 15) for n in range(8)}
     gates = [parse_gate(f"s{n}: recall@5 >= 0.7 @95%", 5) for n in range(8)]
     for verdict in judged_together(gates, 0.95, lambda gate: judge(gate, suites)):
-        assert verdict.state == "inconclusive"
+        assert verdict.state == "undecided"
         assert verdict.interval == verdict.bounds
         assert verdict.reason.endswith("would settle it, together with 7 other gates")
 
@@ -89,7 +89,7 @@ def test_ten_gates_at_their_thresholds_are_rarely_wrong_together() -> None:
     for _ in range(12):
         suites = {f"s{n}": of(*(rng.random(100) < 0.8).astype(float)) for n in range(10)}
         judged = cache(partial(judge, suites=suites))
-        wrong["alone"] += any(judged(gate).state != "inconclusive" for gate in gates)
-        wrong["together"] += any(each.state != "inconclusive" for each in judged_together(gates, 0.95, judged))
+        wrong["alone"] += any(judged(gate).state != "undecided" for gate in gates)
+        wrong["together"] += any(each.state != "undecided" for each in judged_together(gates, 0.95, judged))
     assert wrong["alone"] >= 4
     assert wrong["together"] <= 1

@@ -94,7 +94,7 @@ def test_what_to_do_has_a_line_of_its_own_where_the_gate_failed() -> None:
 
 def test_what_would_be_to_do_where_nothing_is_decided() -> None:
     *_, last = verdict("e3: recall@5 >= 0.9 @95% else switch to e2", of(1, 1)).line().split("\n")
-    assert last == "              undecided; would be: switch to e2"
+    assert last == "            undecided; if it does not hold: switch to e2"
 
 
 def test_there_is_nothing_to_do_where_it_holds_or_was_not_judged() -> None:
@@ -118,7 +118,7 @@ def test_there_is_nothing_to_do_where_it_holds_or_was_not_judged() -> None:
 )
 def test_a_gate_that_failed_for_want_of_values_decides_nothing(scores: Scores) -> None:
     found = verdict("e3: recall@5 >= 0.9 else x", scores, GateRules(max_unmeasured=0.1))
-    assert (found.state, found.to_do) == ("failed", "undecided; would be: x")
+    assert (found.state, found.to_do) == ("failed", "undecided; if it does not hold: x")
 
 
 def test_a_gate_that_was_settled_early_is_found_by_its_equal() -> None:

@@ -170,7 +170,7 @@ def test_a_quantile_is_said_of_the_reviewed_cases_alone() -> None:
 
 def test_evidence_is_weighed_on_the_reviewed_cases() -> None:
     verdict = judged("e3: recall@5 >= 0.6 @95%", [*DRAFTS, *READ])
-    assert (verdict.state, verdict.n) == ("inconclusive", 2)
+    assert (verdict.state, verdict.n) == ("undecided", 2)
     assert "on the 2 reviewed of 6 cases" in verdict.reason
 
 

@@ -43,7 +43,7 @@ class Notes:
     def lines(self) -> Iterator[str]:
         """Yield a line a reason."""
         for heading, found in (
-            ("not taken over:", self._lost),
+            ("not imported:", self._lost),
             ("left out:", self._left),
             ("to know:", self._told),
         ):

@@ -1,7 +1,7 @@
 """The names of causes of failure, for code that shows causes without importing what finds them.
 
-A trial has a cause, which is found by running it again. It also has a category, which follows from its scores
-(``measures.judged.categories``). The two are independent, and may contradict each other.
+A trial has a cause, which is found by its evidence and by running it again. Its category follows from scores alone
+(``measures.judged.categories``) and stands in tables of categories, never beside a cause.
 """
 
 from __future__ import annotations
@@ -31,35 +31,3 @@ CAUSE_MEANINGS = {
     EXPECTATION_BROKEN: "the answer breaks what the question demands of its form, its wording, its time or its cost",
 }
 """What each cause means, as the end of a sentence."""
-
-_FEW_USEFUL = (
-    "The kind is by scores, and few chunks were useful (context_precision < 0.4); the cause is by the evidence, and "
-    "what the answer needs was among them."
-)
-_MOST_USEFUL = (
-    "The kind is by scores, and most chunks were useful (context_precision > 0.6); the cause is by the evidence, and "
-    "what the answer needs was not among them."
-)
-_KEEPS_TO_CHUNKS = (
-    "The kind is by scores, which hold the answer against its chunks: it keeps to them; the cause is by the gold, "
-    "which the answer lacks."
-)
-_RIGHT_TO_ABSTAIN = (
-    "The kind is by the case, which the documents answer; the cause is by what the model was given, which does not: to "
-    "abstain from that was right."
-)
-_APART = {
-    ("Retrieval Failure", LOGIC_FAILURE): _FEW_USEFUL,
-    ("Total Failure", LOGIC_FAILURE): _FEW_USEFUL,
-    ("Hallucination", RETRIEVAL_MISS): _MOST_USEFUL,
-    ("Wrong Abstention", RETRIEVAL_MISS): _RIGHT_TO_ABSTAIN,
-    **{("Clean Pass", cause): _KEEPS_TO_CHUNKS for cause in (RETRIEVAL_MISS, OUTDATED_INFO, LOGIC_FAILURE, NOISE)},
-}
-
-
-def why_apart(kind: str, cause: str) -> str:
-    """Return in one sentence why an answer's category and the cause of its failure contradict each other.
-
-    Empty where they do not, or where one of them is not known.
-    """
-    return _APART.get((kind, cause), "")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from rag_harness.derived.attribution.cause_names import RETRIEVAL_MISS, TOP_LEVEL, why_apart
+from rag_harness.derived.attribution.cause_names import RETRIEVAL_MISS, TOP_LEVEL
 from rag_harness.derived.attribution.interventions import GOLD_CONTEXT
 from rag_harness.report.misses import cut
 from rag_harness.report.summary import table
@@ -75,7 +75,11 @@ def _limits(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[str]:
 
 def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
     yield ""
-    order = "by HRI" if any(line.hri is not None for line in found) else "by words that the answer lacks"
+    order = (
+        "by hallucination risk (HRI)"
+        if any(line.hri is not None for line in found)
+        else "by words of the ground truth that the answer lacks"
+    )
     if len(found) > 1 and len({(line.cause, line.detail, line.evidence, line.remedy) for line in found}) == 1:
         yield f"{name}: all {len(found)} for one cause; the worst, {order}: {found[0].trial}"
         yield from _of(found[0])
@@ -91,15 +95,7 @@ def _of(line: CauseLine) -> Iterator[str]:
     """Yield cause, evidence and remedy of a failure."""
     yield f"{_INDENT}{cut(f'{line.cause}: {line.detail}{_repaired(line)}', TERMINAL_WIDTH - len(_INDENT))}"
     yield f"{_INDENT}{cut(line.evidence, TERMINAL_WIDTH - len(_INDENT))}"
-    yield from _kind(line)
     yield f"{_INDENT}-> {cut(line.remedy, TERMINAL_WIDTH - len(_INDENT) - 3)}"
-
-
-def _kind(line: CauseLine) -> Iterator[str]:
-    """Yield the category where it contradicts the cause, and why."""
-    if apart := why_apart(line.category, line.cause):
-        said = f"kind of answer: {line.category}. {apart}"
-        yield from wrap(said, TERMINAL_WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
 def _repaired(line: CauseLine) -> str:
@@ -117,11 +113,9 @@ def cause_in_full(line: CauseLine) -> list[str]:
         *label_lines("trial", str(line.trial)),
         *label_lines("query", line.query),
         *label_lines("cause", cause + (" (observational)" if line.observational else "")),
-        *(label_lines("kind", f"of the answer: {line.category}") if line.category else ()),
-        *(label_lines("", apart) if (apart := why_apart(line.category, line.cause)) else ()),
         *label_lines("evidence", line.evidence),
         *(label_lines("repaired by", line.repaired_by) if line.repaired_by else ()),
-        *label_lines("do", line.remedy),
+        *label_lines("what to do", line.remedy),
         *(label_lines("limits", line.limits) if line.limits else ()),
         *(label_lines("reviewed", f"{line.reviewed_cause}, by {line.reviewed_by}") if line.reviewed_cause else ()),
     ]
@@ -131,7 +125,7 @@ def cause_in_full(line: CauseLine) -> list[str]:
 def _tried(name: str, said: Mapping[str, object]) -> list[str]:
     if "right" not in said:
         return label_lines("tried", f"{name}: {said.get('why', '')}", 2)
-    return label_lines("tried", f"{name}: {'right' if said['right'] else 'not right'}: {said.get('answer', '')}", 3)
+    return label_lines("tried", f"{name}: {'correct' if said['right'] else 'not correct'}: {said.get('answer', '')}", 3)
 
 
 def label_lines(label: str, text: str, most: int = 4) -> list[str]:

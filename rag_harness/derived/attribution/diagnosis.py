@@ -315,7 +315,7 @@ def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     if facts.signs.strange_context and worst.place in mixed_up:
         by = came.first(GOLD_CONTEXT)
         return Diagnosis(RETRIEVAL_MISS, "the context of another question", facts.signs.strange_context, by)
-    parts = f"{len(lost)} of {len(needed)} quotes; " if len(needed) > 1 else ""
+    parts = f"{len(lost)} of {len(needed)} passages of evidence missing; " if len(needed) > 1 else ""
     if facts.signs.border and worst.place in _MAY_BE_CUT:
         return Diagnosis(RETRIEVAL_MISS, _DETAIL["cut"], f"{parts}{facts.signs.border}", came.first(GOLD_CONTEXT))
     detail, also = _placed(facts, worst)
@@ -363,13 +363,13 @@ def _where(fact: QuoteFact) -> str:
 _PLACES = {
     "not in the index": "is not in the index",
     "left out": "is in the index without its end",
-    "cut": "came in parts: no chunk holds the quote whole",
-    "not found": "is in the index, and no candidate",
+    "cut": "came in parts: no chunk holds the passage whole",
+    "not found": "is in the index, but not among the candidates",
     "missing": "is not in the context",
-    "ranked below k": "is a candidate below the context",
-    "lost in reranking": "was high enough among the candidates",
+    "ranked below k": "is among the candidates, below those that the model was given",
+    "lost in reranking": "was high enough before reranking",
     "older": "came in another version",
-    "another part": "came with other parts alone",
+    "another part": "was retrieved, but not this part of it",
 }
 
 

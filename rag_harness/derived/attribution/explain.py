@@ -51,7 +51,7 @@ from rag_harness.work.once import Once
 _AT_ONCE = 64
 """Failed trials whose rows are in memory together."""
 ROWS_ONLY = "nothing was run again"
-REPLAYED = "its answer is replayed or computed: the same again says nothing of noise"
+REPLAYED = "its answer is replayed or computed: asking again gives the same"
 
 
 _TELLING = (*RETRIEVAL, "mrr@10", "citation_recall", *ANSWERS)

@@ -318,8 +318,8 @@ const question = (n, inputs, searched) => part("Question", long(caseOf(n).query)
 
 function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n);
-	const status = statusOf(n), kind = kindOf(n); // that an answer came says nothing of it; beside a cause the kind is named as what it is
-	const tags = [status !== "ok" && status, type, ...entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", kind && !causeOf(n) && "kind: " + kind, trials.abstained[n] && "abstained"];
+	const status = statusOf(n), kind = kindOf(n); // that an answer came says nothing of it; a category never stands beside a cause
+	const tags = [status !== "ok" && status, type, ...entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", kind && !causeOf(n) && "category: " + kind, trials.abstained[n] && "abstained"];
 	const peer = (one) => one !== n && el("span", link(one, systemOf(one)), " ",
 		el("a.beside", { href: linkTo(n, one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
 	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 1 && el("div.peers", "Same question: ", peers.map(peer))];
@@ -426,8 +426,8 @@ function claimLine(n, by, [value, start, end, passage, own, why, cites, sources]
 // The rest of a trial
 
 function cause(n, { cause: why }) {
-	const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "right", false: "wrong" }[isRight], reason && dotted(reason)], long(text)];
-	const texts = why && [kindOf(n) && `Kind of answer: ${kindOf(n)}. ${why.apart ?? ""}`, why.evidence, why.remedy && "→ " + why.remedy, why.limits];
+	const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "correct", false: "not correct" }[isRight], reason && dotted(reason)], long(text)];
+	const texts = why && [why.evidence, why.remedy && "→ " + why.remedy, why.limits];
 	return why && part("Why it failed", el("strong", said(why.cause)), dotted(why.detail, why.observational && "observed, not tried", why.repaired_by && "repaired by " + why.repaired_by, why.reviewed && "reviewed: " + why.reviewed),
 		texts.map((text) => text && el("p", said(text))), why.tried && fold(`What was tried, ${why.tried.length}`, () => table("What was tried", ["changed", "came to", "answer"], why.tried.map(tried))));
 }
@@ -578,7 +578,7 @@ function sideBySide([n, mine], [m, theirs], kept) {
 	const words = [n, m].map((one) => trials.answer[one].match(/\s*\S+\s*/g) ?? []), isLong = words.some(({ length }) => length > MOST_WORDS);
 	const same = isLong ? [] : common(...words);
 	const draw = (at) => () => words[at].map((word, place) => (same[at][place] ? word : el(at ? "ins" : "del", word)));
-	const column = (one, at, about) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), kindOf(one), causeOf(one)), searchedFor(one, about),
+	const column = (one, at, about) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), causeOf(one) || kindOf(one)), searchedFor(one, about),
 		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), about.error && dotted(about.error[2]));
 	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), isLong && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
 		part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),

@@ -22,7 +22,7 @@ _SETTINGS = ("profile", "mode", "chat_model", "embed_model")
 
 def folded_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
     """Yield the details. GitHub reads Markdown inside them only between empty lines."""
-    yield "<details><summary>Details: gates without a verdict, kinds of answers, origins, how to repeat it</summary>"
+    yield "<details><summary>Details: gates without a verdict, categories, origins, how to repeat it</summary>"
     yield ""
     yield from _not_judged(run, room)
     yield from _kinds(brief, room)

@@ -58,6 +58,6 @@ def gate_lines(brief: Brief, run: Run, room: Room, links: Links) -> Iterator[str
 def _row(line: GateLine, to_do: str, room: Room, links: Links) -> list[str]:
     is_bad = line.state in BAD
     verdict = f"❌ {line.state}" if is_bad else "❔ undecided"
-    then = room.short(to_do if is_bad else f"would be: {to_do}") if to_do else ""
+    then = room.short(to_do if is_bad else f"if it does not hold: {to_do}") if to_do else ""
     worst = links.to(line.worst, room, in_table=True) if line.worst else ""
     return [room.named(line.condition, 2), verdict, room.short(line.figures), room.short(line.reason), worst, then]

@@ -73,7 +73,7 @@ def _wrong(name: str, brief: Brief, run: Run) -> Iterator[Worst]:
     for each in found[:_SHOWN]:
         query, expected = _asked(name, each.query_id, run)
         said = _figures(table, each.query_id)
-        yield Worst(TrialId(name, each.query_id), query, expected, each.category or "cause not known", said)
+        yield Worst(TrialId(name, each.query_id), query, expected, "cause not known", said)
 
 
 def _figures(table: SuiteTable, case: str) -> str:

@@ -25,12 +25,15 @@ def taxonomy(run: Run) -> Figure | None:
     kinds = [kind for kind in told if any(count[kind] for count in counted.values())]
     drawn = drawn_of(run, counted)
     rows = tuple(StackedBar(name, tuple(float(counted[name][kind]) for kind in kinds)) for name in drawn)
-    colours, title = tuple(map(kind_fill, kinds)), "Kinds of answers"
+    colours, title = tuple(map(kind_fill, kinds)), "Categories of answers"
     bars = stacked(Stacked(ident="taxonomy", title=title, parts=tuple(kinds), rows=rows, colours=colours))
     last = [*counted][-1]
     cells = [[Cell(kind, kind=kind), *word_cells(*(f"{count[kind]:,}" for count in counted.values()))] for kind in told]
-    table = Table("figure-taxonomy", ("kind of answer", *counted), cells, "Answers of each kind")
-    notes = [f"The pie is of {last}, the last experiment with kinds of answers.", *left_out(run, [*counted], drawn)]
+    table = Table("figure-taxonomy", ("category", *counted), cells, "Answers of each category")
+    notes = [
+        f"The pie is of {last}, the last experiment whose answers have categories.",
+        *left_out(run, [*counted], drawn),
+    ]
     return Figure(title, [bars, _pie(last, counted[last], kinds)], table, notes, ["", last])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_harness.derived.attribution.cause_names import why_apart
 from rag_harness.expectations import Kept
 from rag_harness.page.payload.evidence_places import quotes_in
 from rag_harness.page.payload.listed_rows import LineOfMeasure, claims_of
@@ -40,7 +39,6 @@ class Details:
         judged: LineOfMeasure,
         quotes: Sequence[str],
         cause: CauseLine | None,
-        kind: str,
         gaps: Mapping[str, str],
         expected: Sequence[Kept] = (),
     ) -> dict[str, Any]:
@@ -51,7 +49,6 @@ class Details:
             judged: its scores by measure.
             quotes: evidence of its case.
             cause: cause of its failure, where that is known.
-            kind: category of the answer; empty where it has none.
             gaps: why a measure has no value, by measure.
             expected: what its case expects, and whether the answer keeps to it.
         """
@@ -76,7 +73,7 @@ class Details:
             "history": self._history(row),
             "usage": [row.usage.prompt_tokens, row.usage.completion_tokens, row.usage.calls],
             "error": [row.error.stage, row.error.type, row.error.message] if row.error else None,
-            "cause": _cause(cause, kind) if cause else None,
+            "cause": _cause(cause) if cause else None,
             "model": self._names.number(row.model),
         }
         return {name: value for name, value in found.items() if value not in (None, "", [], {})}
@@ -141,11 +138,10 @@ def _call(call: RowCall) -> list[Any]:
     return [call.role, call.model, _short(call.ms), _short(call.ttft_ms), *tokens, int(call.recorded), call.retries]
 
 
-def _cause(line: CauseLine, kind: str) -> dict[str, Any]:
+def _cause(line: CauseLine) -> dict[str, Any]:
     said = {
         "cause": line.cause,
         "detail": line.detail,
-        "apart": why_apart(kind, line.cause),
         "evidence": line.evidence,
         "remedy": line.remedy,
         "repaired_by": line.repaired_by,

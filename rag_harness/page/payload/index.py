@@ -109,9 +109,8 @@ class _Gathering:
                 detail = {name: score.detail for name, score in judged.items()}
                 expected = found_in(asked, row, judged=detail.get(EXPECTATIONS)) if row.ok and asked.expect else []
                 expected += kept_of_rubrics(detail)
-                kind = table.categories[position] if table.categories else ""
                 found[position] = details.of(
-                    row, judged, quotes, causes.get(row.query_id), kind, _gaps(table, position), expected
+                    row, judged, quotes, causes.get(row.query_id), _gaps(table, position), expected
                 )
                 rows[position] = of_row(row)
             for position in places:

@@ -53,6 +53,6 @@ def _to_do(said: Mapping[str, Any], gate: Gate | None) -> str:
     state, reason, text = said["state"], beside_bounds(said, gate), str(said["otherwise"])
     if state == "passed":
         return "keep"
-    if state not in ("failed", "inconclusive"):
+    if state not in ("failed", "undecided"):
         return reason
-    return text if said.get("due") else f"undecided{f': {reason}' if reason else ''}; would be: {text}"
+    return text if said.get("due") else f"undecided{f': {reason}' if reason else ''}; if it does not hold: {text}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rag_harness.derived.attribution.cause_names import TOP_LEVEL, why_apart
+from rag_harness.derived.attribution.cause_names import TOP_LEVEL
 from rag_harness.derived.attribution.causes_text import explained, gold_alone
 from rag_harness.derived.attribution.failing import Suspect, possible_failures, suspect_at
 from rag_harness.gates.units import value_said
@@ -84,16 +84,18 @@ def _explained(run: Run, name: str, lines: Sequence[CauseLine]) -> Failures:
         FailedTrial(
             run.address(line.trial),
             cut(line.query, _QUERY),
-            line.category,
             _cause(line),
             line.evidence,
             line.remedy,
-            f"HRI {line.hri:.2f}" if line.hri is not None else "",
-            why_apart(line.category, line.cause),
+            _risk(line.hri),
         )
         for line in lines[:SHOWN_FAILURES]
     ]
     return Failures(name, shown, len(lines))
+
+
+def _risk(hri: float | None) -> str:
+    return f"hallucination risk {hri:.2f}" if hri is not None else ""
 
 
 def _cause(line: CauseLine) -> str:
@@ -116,7 +118,6 @@ def _worst(run: Run) -> Iterator[Block]:
 def _unexplained(run: Run, name: str, suspect: Suspect) -> FailedTrial:
     values = {m: run.tables[name].values(m, {}).get(suspect.query_id) for m in ("token_f1", "evidence_recall")}
     evidence = ", ".join(f"{measure} {value_said(value)}" for measure, value in values.items() if value is not None)
-    figures = f"HRI {suspect.hri:.2f}" if suspect.hri is not None else ""
     query = cut(run.query_of(name, suspect.query_id), _QUERY)
     trial = run.address(TrialId(name, suspect.query_id))
-    return FailedTrial(trial, query, suspect.category, "cause not known", evidence, "--rag-attribute says why", figures)
+    return FailedTrial(trial, query, "cause not known", evidence, "--rag-attribute says why", _risk(suspect.hri))

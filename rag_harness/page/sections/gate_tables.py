@@ -19,8 +19,8 @@ from rag_harness.report.brief.gates_state import BAD
 from rag_harness.report.wording import counted, listed
 from rag_harness.types import GOLDEN
 
-_ORDER = ("failed", "stale", "xpassed", "inconclusive", "xfailed", "passed", "not judged")
-_ALWAYS = ("failed", "inconclusive", "not judged")
+_ORDER = ("failed", "stale", "xpassed", "undecided", "xfailed", "passed", "not judged")
+_ALWAYS = ("failed", "undecided", "not judged")
 """States that are always counted, even with no gate."""
 _FOLDED = ("passed", "not judged")
 _WORST = "worst trial"
@@ -60,7 +60,7 @@ def _sentence(run: Run) -> Prose:
     named = [state for state in _ORDER if state != "passed" and (states[state] or state in _ALWAYS)]
     said = ", ".join(f"{states[state]} {state}" for state in named)
     is_bad = any(states[state] for state in BAD)
-    tone: Tone = "bad" if is_bad else "good" if states["passed"] and not states["inconclusive"] else "unsure"
+    tone: Tone = "bad" if is_bad else "good" if states["passed"] and not states["undecided"] else "unsure"
     return Prose(f"{counted(states['passed'], 'gate')} passed, {said}.", tone)
 
 
@@ -108,5 +108,5 @@ def _notes(gates: Sequence[Gate]) -> Iterator[str]:
     if any("confidence" in gate for gate in gates):
         yield (
             "Of a gate with @ a bound decides instead: with that confidence the value is at least, or at most, so high "
-            "for questions like these. With bounds on both sides of the limit the gate is inconclusive."
+            "for questions like these. With bounds on both sides of the limit the gate is undecided."
         )

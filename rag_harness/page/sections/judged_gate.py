@@ -16,7 +16,7 @@ TONES: Mapping[str, Tone] = {
     "failed": "bad",
     "stale": "bad",
     "xpassed": "bad",
-    "inconclusive": "unsure",
+    "undecided": "unsure",
     "xfailed": "unsure",
 }
 

@@ -35,7 +35,7 @@ def _blocks(run: Run, runs: Sequence[Run]) -> Iterator[Block]:
         yield Table("measures", _MEASURES, [_row(measure) for measure in shown], "Measures", notes)
     if any(table.shares() for table in run.experiments.values()):
         rows = [[Cell(kind, kind=kind), Cell(meaning)] for kind, meaning in MEANINGS.items()]
-        yield Table("kinds", ("kind of answer", "where"), rows, "Kinds of answers, the first that holds")
+        yield Table("kinds", ("category", "where"), rows, "Categories of answers, the first that holds")
     if run.experiments:
         yield More("Statistics", [Prose(sentence) for sentence in statistics(run, runs)])
         yield More("Limits", [Prose(sentence) for sentence in [*limits(run), *_sampled(runs)]])

@@ -110,7 +110,7 @@ def _categories(run: Run) -> Table | None:
     counts = [sum(map(bool, table.categories or ())) for table in run.experiments.values()]
     rows.append([Cell("answers"), *word_cells(*(f"{n:,}" if n else NONE for n in counts))])
     notes = ["Each answer is of one kind, the first that holds; what each means is below, in Method."]
-    return Table("categories", ("kind of answer", *shares), rows, "Kinds of answers, in per cent", notes)
+    return Table("categories", ("category", *shares), rows, "Categories of answers, in per cent", notes)
 
 
 def _share(shares: dict[str, float], kind: str) -> str:

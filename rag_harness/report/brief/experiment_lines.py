@@ -6,13 +6,6 @@ from collections.abc import Iterator
 
 from rag_harness.gates.units import bounds, value_said
 from rag_harness.measures.correct import CORRECT
-from rag_harness.measures.judged.categories import (
-    ANSWERED_UNANSWERABLE,
-    CORRECT_ABSTENTION,
-    UNCLASSIFIED,
-    UNMEASURED,
-    WRONG_ABSTENTION,
-)
 from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.writer import TIE, Line, LineWriter
 from rag_harness.report.by_turn import FEW_TURNS, Drift, by_turn, drift_of, has_turns, turns_said
@@ -22,7 +15,7 @@ from rag_harness.report.wording import short
 from rag_harness.report.wrong import verdicts_of
 
 _WIDEST_NAME, _FEW_ROWS = 24, 8
-_FEW_MEASURES, _FEW_KINDS = 4, 5
+_FEW_MEASURES = 4
 _VERDICTS = ("wrong, 95 %", "declined", "wrongly")
 """Columns of answers that are wrong, that decline, and that do so wrongly."""
 _MEASURES = (
@@ -37,26 +30,16 @@ _MEASURES = (
     "faithfulness",
     "answer_relevancy",
 )
+_SPELT = {"hri": "hallucination risk"}
+"""Measures whose names nobody can guess."""
 _SHORT = {
+    "hri": "risk",
     "evidence_recall": "evidence",
     "expectations": "expected",
     "answer_correctness": "claims",
     "answer_relevancy": "relevancy",
     "faithfulness": "faithful",
 }
-_KINDS = {
-    "Clean Pass": "good",
-    CORRECT_ABSTENTION: "rightly declined",
-    WRONG_ABSTENTION: "WRONGLY declined",
-    ANSWERED_UNANSWERABLE: "answered what no page answers",
-    "Hallucination": "made up",
-    "Retrieval Failure": "from wrong passages",
-    "Irrelevant": "beside the question",
-    "Total Failure": "wrong in every way",
-    UNCLASSIFIED: "in between",
-    UNMEASURED: "not measured",
-}
-"""Kinds of answers in plain words."""
 
 
 def main_measure(found: SuiteTable) -> str:
@@ -70,7 +53,8 @@ def quality_lines(found: SuiteTable, writer: LineWriter) -> Iterator[Line]:
     for name in [each for each in _MEASURES if _tells(found, each)][:_FEW_MEASURES]:
         unit, between = found.columns[name].measure.unit, found.interval(name)
         mean = value_said(found.aggregate([name])[name] or 0.0, unit)
-        said.append(f"{name} {mean}{f' {bounds(*between, unit)}' if between else ''}".replace(" ", TIE))
+        interval = f" {bounds(*between, unit)}" if between else ""
+        said.append(f"{_SPELT.get(name, name)} {mean}{interval}".replace(" ", TIE))
     if said:
         yield from writer.labelled("quality", f"{TIE} ".join(said))
 
@@ -78,20 +62,6 @@ def quality_lines(found: SuiteTable, writer: LineWriter) -> Iterator[Line]:
 def _tells(found: SuiteTable, name: str) -> bool:
     """Whether a measure has values. What few questions demand stands in the report, which says how many they are."""
     return found.has(name) and (name != "expectations" or 2 * len(found.values(name, {})) >= len(found.ids))
-
-
-def kind_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
-    """Return how many answers of each kind it gave."""
-    kinds = found.kinds()
-    if not kinds:
-        declined = f"{found.totals.abstained:,} of {found.totals.answered:,} declined"
-        return writer.labelled("answers", f"{declined}; kinds need --rag-measures")
-    good = [kind for kind in ("Clean Pass", CORRECT_ABSTENTION) if kind in kinds]
-    ordered = [*good, *(kind for kind, _ in kinds.most_common() if kind not in good)]
-    said = [f"{kinds[kind]:,} {_KINDS.get(kind, kind.lower())}" for kind in ordered[:_FEW_KINDS]]
-    rest = sum(kinds[kind] for kind in ordered[_FEW_KINDS:])
-    said += [f"{rest:,} others"] if rest else []
-    return writer.labelled("answers", ", ".join(each.replace(" ", TIE) for each in said))
 
 
 def turn_lines(brief: Brief, writer: LineWriter) -> list[Line]:

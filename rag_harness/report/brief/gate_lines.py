@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from rag_harness.report.brief.gates_state import BAD, FEW_GATES, STATE_WORDS, GateLine, GatesState
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
@@ -55,5 +56,6 @@ def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> lis
     word = f"{state.verdict}{TIE}{TIE} " if state.verdict else ""
     lines = writer.labelled("gates", f"{word}{', '.join(said)}{needs}{why}", colour)
     if state.closest is not None and not state.failed:
-        lines += _gate("closest", state.closest, "", writer)
+        near = replace(state.closest, condition=f"nearest to failing: {state.closest.condition}")
+        lines += _gate("", near, "", writer)
     return lines

@@ -27,13 +27,13 @@ FEW_GATES = 3
 BAD = ("failed", "stale", "xpassed")
 """States of a gate that fail a run."""
 STATE_WORDS = {
-    "inconclusive": "undecided",
+    "undecided": "undecided",
     "passed": "passed",
     "xfailed": "failed as expected",
     "not judged": "not judged",
 }
 """The words for the other states, in the order in which they are told."""
-FAILING_OPTIONS = {"inconclusive": "--rag-inconclusive=fail", "not judged": "--rag-not-judged=fail"}
+FAILING_OPTIONS = {"undecided": "--rag-undecided=fail", "not judged": "--rag-not-judged=fail"}
 """Options that let gates without a verdict fail a run, by the state of such gates."""
 
 
@@ -70,7 +70,7 @@ class GatesState:
     Attributes:
         counts: number of gates by state.
         failed: gates that fail the run.
-        undecided: inconclusive gates.
+        undecided: gates that their cases leave undecided.
         closest: the passed gate whose value is nearest to its limit, measured by its interval; None for none.
         needed: suites that are not in this run, and that gates need which were not judged. Those that one of this run
             would be compared with come first.
@@ -124,7 +124,7 @@ def gates_state(
     return GatesState(
         counts=Counter(line.state for line in lines),
         failed=[line for line in lines if line.state in BAD],
-        undecided=[line for line in lines if line.state == "inconclusive"],
+        undecided=[line for line in lines if line.state == "undecided"],
         closest=nearest[1] if nearest[0] < inf else None,
         needed=_needed([gate for said, gate in read if said["state"] == "not judged" and gate is not None], tables),
         strict=[option for name, option in FAILING_OPTIONS.items() if unchecked and unchecked.get(name)],

@@ -9,14 +9,13 @@ from rag_harness.gates.units import bounds, value_said
 from rag_harness.report.brief.answered import Answered
 from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.experiment_lines import (
-    kind_lines,
     main_measure,
     quality_lines,
     table_lines,
     turn_lines,
 )
 from rag_harness.report.brief.gate_lines import failed_gate_lines, gate_count_lines
-from rag_harness.report.brief.leads import Field, Lead, is_retrieval
+from rag_harness.report.brief.leads import Field, Lead
 from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.sentences import Sentence, equals_said, first_sentences, more_said, surest, winners_said
 from rag_harness.report.brief.shortfalls import Shortfall
@@ -24,7 +23,7 @@ from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import made_up
 from rag_harness.report.wording import counted, listed, short
-from rag_harness.report.wrong import WRONG, count_wrong, describe_wrong_alone, verdicts_of
+from rag_harness.report.wrong import count_wrong, describe_wrong_alone, verdicts_of
 
 _WIDEST, _FEW_FIELDS = 100, 2
 _NOTHING = "nothing can be compared: no measure has values of two experiments"
@@ -63,16 +62,19 @@ def brief_lines(
         lines += [*table_lines(brief, writer), *_best(brief, writer)]
     elif brief.answered.rows:
         for found in brief.tables.values():
-            lines += [*_wrong_lines(found, writer), *quality_lines(found, writer), *kind_lines(found, writer)]
+            lines += [*_wrong_lines(found, writer), *quality_lines(found, writer)]
     lines += turn_lines(brief, writer)
     following = [] if brief.causes_are_due else _next(brief, output, has_report, writer)
     return [*lines, *_why(brief, writer), *following]
 
 
 def _wrong_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
-    """Return how many answers of the only experiment are wrong, and how many it declines wrongly."""
+    """Return how many answers of the only experiment are wrong, wrongly declined and correct."""
     verdicts = verdicts_of(found)
-    return writer.labelled("wrong", describe_wrong_alone(verdicts)) if verdicts is not None else []
+    if verdicts is None:
+        said = f"{found.totals.abstained:,} of {found.totals.answered:,} declined; correctness not checked"
+        return writer.labelled("answers", said)
+    return writer.labelled("wrong", describe_wrong_alone(verdicts))
 
 
 def cause_lines(brief: Brief, output: str, width: int = 80, *, has_report: bool = False) -> list[Line]:
@@ -226,10 +228,9 @@ def _on(field: Field, brief: Brief) -> str:
 
 def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:
     cell, unit = lead.nearest, lead.standing.unit
-    label = _label_of(lead.standing.measure)
     head = f"{lead.standing.measure} {value_said(lead.standing.mean, unit)}"
     if cell is None or cell.found is None:
-        yield from writer.labelled(label, f"all the same: {head}")
+        yield from writer.labelled("", f"all the same: {head}")
         return
     between = f" {bounds(*cell.found.interval, unit, signed=True, digits=3)}" if cell.found.interval else ""
     ahead = f"{cell.found.difference:+.3f}{between} over {short(cell.second)}"
@@ -237,11 +238,7 @@ def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:
     broken = f"{cell.errors}, so neither is better" if cell.errors else ""
     more = "" if lead.is_sure else broken or more_said(lead, cell.found.n)
     text = f"{word[0]}: {listed(lead.best)}, {head}, {ahead}. {more}".removesuffix(". ")
-    yield from writer.labelled(label, text, word[1])
-
-
-def _label_of(measure: str) -> str:
-    return "  wrong" if measure == WRONG else "  finds" if is_retrieval(measure) else "  says"
+    yield from writer.labelled("", text, word[1])
 
 
 def _of(sentences: Iterable[Sentence], topic: str) -> list[Sentence]:

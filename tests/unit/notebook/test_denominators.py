@@ -165,7 +165,7 @@ def test_copies_of_easy_questions_make_nothing_sure() -> None:
     asked = [each for page in range(4) for each in about(page, copies=20)]
     asked += [each for page in range(4, 19) for each in about(page)]
     rag = lambda question: out("x", (f"p{of_page(question)}.md" if of_page(question) < 18 else "other.md", "x"))  # noqa: E731
-    assert state(evaluate(rag, asked).check("recall@5 >= 0.9 @95%")) == ["inconclusive"]
+    assert state(evaluate(rag, asked).check("recall@5 >= 0.9 @95%")) == ["undecided"]
     assert state(evaluate(rag, asked, cluster="none").check("recall@5 >= 0.9 @95%")) == ["passed"]
 
 
@@ -205,7 +205,7 @@ def test_turns_are_of_their_conversation_and_other_questions_of_their_page() -> 
 
 def test_one_page_bounds_nothing_and_says_what_to_do() -> None:
     (said,) = evaluate(lambda _: out("x", ("p0.md", "x")), about(0, copies=30)).check("recall@5 >= 0.5 @95%").verdicts
-    assert said.state == "inconclusive"
+    assert said.state == "undecided"
     remedy = "all are on 1 page, which bounds nothing: --rag-cluster=none counts each by itself, "
     assert said.reason.startswith(remedy)
 
@@ -216,7 +216,7 @@ def test_two_pages_bound_little(kept: int) -> None:
     (said,) = (
         evaluate(lambda q: out("x", (f"p{of_page(q) * kept}.md", "x")), asked).check("recall@5 >= 0.9 @95%").verdicts
     )
-    assert said.state == "inconclusive"
+    assert said.state == "undecided"
 
 
 def test_right_names_with_foreign_texts_are_not_judged(folder: Path) -> None:

@@ -318,6 +318,11 @@ def test_gates_are_judged_as_text() -> None:
     assert not part.check("error_rate <= 0.1").passed, "a gate never passes on part of the data"
 
 
+def test_an_argument_that_was_renamed_is_told_with_its_name() -> None:
+    with pytest.raises(SettingsError, match=r"^evaluate: inconclusive is now called undecided\.$"):
+        rag_harness.evaluate(Asked(), QUESTIONS, inconclusive="fail")
+
+
 @pytest.mark.parametrize(
     ("gate", "said"),
     [

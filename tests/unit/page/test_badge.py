@@ -31,8 +31,8 @@ def badge(output: Path, file: str = "badge.json") -> dict[str, Any]:
     ("states", "message", "color"),
     [
         (["passed", "passed"], "2 of 2 gates passed, 0 failed", "brightgreen"),
-        (["passed", "failed", "inconclusive"], "1 of 3 gates failed, 1 undecided, 1 passed", "red"),
-        (["passed", "inconclusive"], "1 of 2 gates undecided, 0 failed, 1 passed", "yellow"),
+        (["passed", "failed", "undecided"], "1 of 3 gates failed, 1 undecided, 1 passed", "red"),
+        (["passed", "undecided"], "1 of 2 gates undecided, 0 failed, 1 passed", "yellow"),
         (["not judged"], "no verdict", "lightgrey"),
         ([], "no verdict", "lightgrey"),
     ],

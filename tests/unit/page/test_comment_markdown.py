@@ -61,7 +61,7 @@ def study(tmp_path: Path) -> Path:
         output,
         gate("e3: recall@5 >= 0.7", value=1.0, interval=[0.758, 1.0]),
         gate("e2: recall@5 >= 0.7", "failed", value=0.5, interval=[0.25, 0.75], otherwise="longer chunks", due=True),
-        gate("e3: recall@5 > e2 @95%", "inconclusive", reason="about 26 more would settle it", otherwise="ask them"),
+        gate("e3: recall@5 > e2 @95%", "undecided", reason="about 26 more would settle it", otherwise="ask them"),
         gate("e9: recall@5 >= 0.7", "not judged", value=None, threshold=None, interval=None, n=0, reason="e9: -m e9"),
     )
     write_causes(output, [cause(place) for place in (7, 8, 6, 9)])
@@ -92,7 +92,7 @@ def test_the_verdict_is_the_first_line_with_its_count_first(study: Path) -> None
     ("states", "said"),
     [
         (["passed", "xfailed"], "✅ PASS: 1 of 2 gates passed, 0 failed, 1 failed as expected"),
-        (["passed", "inconclusive"], "❔ UNDECIDED: 1 of 2 gates undecided, 0 failed, 1 passed"),
+        (["passed", "undecided"], "❔ UNDECIDED: 1 of 2 gates undecided, 0 failed, 1 passed"),
         (["passed", "stale", "xpassed"], "❌ FAIL: 2 of 3 gates failed, 1 passed"),
         (["not judged"], "❔ NO VERDICT: 1 of 1 gate not judged"),
         ([], "❔ NO VERDICT: no gate is set (`--rag-gate`, or `rag_gate` in the ini file)"),
@@ -114,14 +114,14 @@ def test_a_failed_gate_has_its_figures_its_worst_trial_and_what_to_do(study: Pat
     failed = cells(text, "e2: recall@5 ")
     assert failed[1:] == ["❌ failed", "0.500 \\[0.25, 0.75\\]", "", "`e2-q07`", "longer chunks"]
     undecided = cells(text, "e3: recall@5 ")
-    assert undecided[1::2] == ["❔ undecided", "about 26 more would settle it", "would be: ask them"]
+    assert undecided[1::2] == ["❔ undecided", "about 26 more would settle it", "if it does not hold: ask them"]
     assert not [line for line in text.splitlines() if line.startswith("| e9")], "it is folded"
     assert text.index("- Not judged, 1: e9: -m e9") > text.index("<details>")
 
 
 def test_the_rest_of_many_gates_is_counted(study: Path) -> None:
     failed = [gate(f"e2: recall@{n} >= 0.9", "failed") for n in range(1, 41)]
-    undecided = [gate(f"e3: recall@{n} >= 0.9", "inconclusive") for n in range(1, 4)]
+    undecided = [gate(f"e3: recall@{n} >= 0.9", "undecided") for n in range(1, 4)]
     summarise(study, *undecided, *failed)
     text = checked(study)
     rows = [line for line in text.splitlines() if "| ❌ failed |" in line]
@@ -197,7 +197,7 @@ def test_the_bound_that_decides_stands_beside_the_value_and_not_a_second_time(st
     at = {"confidence": 0.95, "bounds": [0.59, 0.9], "reason": why}
     summarise(
         study,
-        gate("e3: recall@5 >= 0.7 @95%", "inconclusive", **at),
+        gate("e3: recall@5 >= 0.7 @95%", "undecided", **at),
         gate("e3: mrr@10 >= 0.9", "failed", threshold=0.9, reason="2 cases like these were lost"),
     )
     text = checked(study)

@@ -42,15 +42,15 @@ def test_a_line_a_gate_that_says_what_to_do_in_the_order_in_which_they_were_set(
             otherwise="a larger model",
             due=True,
         ),
-        gate("e3: recall@5 >= 0.8 @95%", "inconclusive", threshold=0.8, reason=OPEN, otherwise="cut by headings"),
+        gate("e3: recall@5 >= 0.8 @95%", "undecided", threshold=0.8, reason=OPEN, otherwise="cut by headings"),
         gate("e3: recall@3 >= 0.8", "silent", otherwise="nothing"),
     )
     assert rows(study) == [
         ["e3: recall@5 >= 0.7", "0.750", "[0.700, 0.800]", "12", "passed", "keep"],
         ["e3: hri <= 0.1", "0.300", "[0.200, …]", "12", "failed", "a larger model"],
         [
-            *("e3: recall@5 >= 0.8 @95%", "0.750", "[0.700, 0.800]", "12", "inconclusive"),
-            f"undecided: {OPEN}; would be: cut by headings",
+            *("e3: recall@5 >= 0.8 @95%", "0.750", "[0.700, 0.800]", "12", "undecided"),
+            f"undecided: {OPEN}; if it does not hold: cut by headings",
         ],
     ]
     verdicts = [row[4].tone for row in table_in(decisions(read(study)), "decisions").rows]
@@ -73,8 +73,8 @@ def test_a_gate_that_failed_for_want_of_values_decides_nothing(study: Path) -> N
         gate("e3: recall@5 >= 0.7", "failed", reason=lost, otherwise="switch to e2"),
     )
     assert [row[-1] for row in rows(study)] == [
-        f"undecided: {none}; would be: a larger model",
-        f"undecided: {lost}; would be: switch to e2",
+        f"undecided: {none}; if it does not hold: a larger model",
+        f"undecided: {lost}; if it does not hold: switch to e2",
     ]
 
 

@@ -59,22 +59,22 @@ def test_questions_that_nobody_has_reviewed_are_counted(study: Path, tmp_path: P
 
 
 def test_gates_are_counted_and_failed_ones_stand_first(study: Path) -> None:
-    states = ("passed", "inconclusive", "stale", "failed", "not judged", "passed", "silent")
+    states = ("passed", "undecided", "stale", "failed", "not judged", "passed", "silent")
     summarise(study, *(gate(f"e3: recall@{n} >= 0.7", state) for n, state in enumerate(states, 1)))
-    assert first(study) == Prose("2 gates passed, 1 failed, 1 stale, 1 inconclusive, 1 not judged.", "bad")
+    assert first(study) == Prose("2 gates passed, 1 failed, 1 stale, 1 undecided, 1 not judged.", "bad")
     rows = gates(study)
-    assert [row[1].text for row in rows] == ["failed", "stale", "inconclusive", "passed", "passed", "not judged"]
+    assert [row[1].text for row in rows] == ["failed", "stale", "undecided", "passed", "passed", "not judged"]
     assert [row[1].tone for row in rows] == ["bad", "bad", "unsure", "good", "good", "mute"]
     assert [row[0].text for row in rows][3:5] == ["e3: recall@1 >= 0.7", "e3: recall@6 >= 0.7"]
 
 
 def test_a_gate_that_nobody_could_tell_is_no_pass(study: Path) -> None:
-    summarise(study, gate("e3: recall@5 >= 0.7"), gate("e3: mrr@10 >= 0.7", "inconclusive", reason="70 more cases"))
+    summarise(study, gate("e3: recall@5 >= 0.7"), gate("e3: mrr@10 >= 0.7", "undecided", reason="70 more cases"))
     assert first(study).tone == "unsure"
     rows = gates(study)
     assert rows[0][-1].text == "70 more cases"
     assert (first(study).text, rows[1][1].tone) == (
-        "1 gate passed, 0 failed, 1 inconclusive, 0 not judged.",
+        "1 gate passed, 0 failed, 1 undecided, 0 not judged.",
         "good",
     )
 
@@ -119,7 +119,7 @@ def test_why_no_gate_was_judged(study: Path, written: dict[str, str] | None, why
 
 def test_gates_that_are_not_judged_are_no_pass(study: Path) -> None:
     summarise(study, gate("golden: recall@10 >= 0.7", "not judged", reason="golden is not in this run"))
-    assert first(study) == Prose("0 gates passed, 0 failed, 0 inconclusive, 1 not judged.", "unsure")
+    assert first(study) == Prose("0 gates passed, 0 failed, 0 undecided, 1 not judged.", "unsure")
 
 
 def test_where_the_answers_come_from_is_said_below_the_about_run(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_the_topics_stand_first_with_the_worst_trial(tmp_path: Path) -> None:
 
 
 def test_a_failed_gate_links_its_worst_trial(study: Path) -> None:
-    summarise(study, gate("e2: recall@5 >= 0.9", "failed"), gate("e3: recall@5 >= 0.9", "inconclusive"))
+    summarise(study, gate("e2: recall@5 >= 0.9", "failed"), gate("e3: recall@5 >= 0.9", "undecided"))
     table = table_in(first_screen(read(study)), "gates")
     assert table.head[-1] == "worst trial"
     assert [row[-1].trial for row in table.rows] == ["e2-q06", ""]

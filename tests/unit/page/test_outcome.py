@@ -78,7 +78,7 @@ def test_another_test_that_failed_is_red(tmp_path: Path) -> None:
     ("unchecked", "said"),
     [
         ({"not judged": 2}, "2 gates not judged, which fails this run (--rag-not-judged=fail)"),
-        ({"inconclusive": 1}, "1 gate undecided, which fails this run (--rag-inconclusive=fail)"),
+        ({"undecided": 1}, "1 gate undecided, which fails this run (--rag-undecided=fail)"),
         ({"comparison": 1}, "the run could not be compared with the saved one"),
     ],
 )
@@ -96,9 +96,9 @@ def test_what_an_option_makes_red_is_red(tmp_path: Path, unchecked: dict[str, in
             "2 gates not judged, which fails this run (--rag-not-judged=fail); 1 gate passed, 1 not judged",
         ),
         (
-            ["failed", "inconclusive"],
-            {"inconclusive": 1},
-            "1 of 2 gates failed; 1 gate undecided, which fails this run (--rag-inconclusive=fail)",
+            ["failed", "undecided"],
+            {"undecided": 1},
+            "1 of 2 gates failed; 1 gate undecided, which fails this run (--rag-undecided=fail)",
         ),
     ],
 )

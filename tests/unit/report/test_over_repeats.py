@@ -106,14 +106,14 @@ def test_verdicts_are_seldom_wrong_where_answers_to_a_case_are_alike(
         states.append(verdict("e3: pass^3(token_f1) >= 0.3125 @95%", e3=suite(*map(list, answers))).state)
     assert states.count("passed") <= 12
     assert states.count("failed") <= 12
-    assert states.count("inconclusive") < 100
+    assert states.count("undecided") < 100
 
 
 def test_a_verdict_on_these_cases_allows_for_other_answers() -> None:
     found = suite([1.0] * 8, [1.0] * 8)
     rules = GateRules(population="finite")
     bounded = verdict("e3: pass^2(token_f1) >= 0.9 @95%", rules, e3=found)
-    assert bounded.state == "inconclusive"
+    assert bounded.state == "undecided"
     assert bounded.bounds == pytest.approx((0.05 ** (1 / 8), 1.0))
     assert verdict("e3: token_f1 >= 0.9 @95%", rules, e3=found).state == "passed"
 

@@ -48,7 +48,7 @@ def test_the_interval_is_that_of_a_share_of_checked_answers() -> None:
     assert found is not None
     assert found.interval == pytest.approx(tuple(binomtest(8, 20).proportion_ci(method="exact")), abs=1e-6)
     assert found.share_said == "40.0 % [19.1, 63.9]"
-    assert describe_wrong_alone(found) == "40.0 % [19.1, 63.9] of 20; 0 wrongly declined, 20 not checked"
+    assert describe_wrong_alone(found) == "40.0 % [19.1, 63.9] of 20; 0 wrongly declined, 12 correct, 20 not checked"
 
 
 def test_both_are_said_apart_for_each_experiment() -> None:

@@ -108,6 +108,17 @@ def test_variables_that_are_not_ours_change_nothing(tmp_path: Path, monkeypatch:
     assert load_settings({}, {}, tmp_path) == without
 
 
+def test_a_variable_that_was_renamed_is_told_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = r"^The variable RAG_INCONCLUSIVE is now called RAG_UNDECIDED\.$"
+    (tmp_path / ".env").write_text("RAG_INCONCLUSIVE=fail")
+    with pytest.raises(SettingsError, match=said):
+        load_settings(rootdir=tmp_path)
+    (tmp_path / ".env").unlink()
+    monkeypatch.setenv("RAG_INCONCLUSIVE", "fail")
+    with pytest.raises(SettingsError, match=said):
+        load_settings(rootdir=tmp_path)
+
+
 def test_dotenv_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("\ufeffKB_DIR=pages\n", encoding="utf-8")
     assert load_settings({}, {}, tmp_path).kb_dir == "pages"

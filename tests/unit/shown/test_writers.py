@@ -120,7 +120,7 @@ def test_a_report_in_markdown_of_a_run(output: Path, tmp_path: Path) -> None:
 def everywhere(text: str, ident: str) -> Section:
     rows = [word_cells(text, text), [Cell(text, "good"), Cell(text, is_best=True)]]
     table = Table(f"t-{ident}", [text, "b"], rows, text, [text])
-    failure = FailedTrial(text, text, text, text, text, text, text, text)
+    failure = FailedTrial(text, text, text, text, text, text)
     blocks: list[Block] = [table, Prose(text), Prose(text, "bad"), Facts([(text, text)]), Failures(text, [failure], 9)]
     more: list[Block] = [
         Figure(text, ["<svg/>"], table, notes=[text]),

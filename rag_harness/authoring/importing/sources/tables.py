@@ -25,7 +25,7 @@ def _expected(values: Mapping[str, Any]) -> Sequence[Demand]:
 TABLE = SourceFields(
     "csv",
     {**{ours: names for ours, names in MEANINGS.items() if ours in MAPPED}, "query": (*MEANINGS["query"], "messages")},
-    unmatched={"qrels": "grades are taken over where all fields of a record are ours (docs/reference/importing.md)"},
+    unmatched={"qrels": "grades are imported where all fields of a record are ours (docs/reference/importing.md)"},
     scored=(
         "response", "actual_output", "retrieved_context", "retrieved_contexts", "retrieval_context",
         "retrieved_context_ids",

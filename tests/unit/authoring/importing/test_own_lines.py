@@ -117,7 +117,7 @@ def test_a_line_that_only_ours_could_be_and_that_is_wrong_is_named(importing: Im
 
 def test_grades_among_fields_of_others_are_not_lost_in_silence(importing: Importing) -> None:
     found = importing("old.jsonl", as_lines({**ALONE, "difficulty": "hard"}))
-    assert "1 × qrels: grades are taken over where all fields of a record are ours" in found.said
+    assert "1 × qrels: grades are imported where all fields of a record are ours" in found.said
     assert found.status == 1
 
 

@@ -110,7 +110,7 @@ def test_an_assertion_is_an_expectation(importing: Importing, asserted: str, exp
 def test_what_has_no_counterpart_is_named(importing: Importing, asserted: str, said: str) -> None:
     found = importing("c.yaml", config(asserted))
     assert found.status == 1
-    assert f"1 × {said}" in found.said or said in found.said.partition("not taken over:")[2]
+    assert f"1 × {said}" in found.said or said in found.said.partition("not imported:")[2]
     assert "expect" not in found.lines[0]
     assert "ground_truth" not in found.lines[0]
 

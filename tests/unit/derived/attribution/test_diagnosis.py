@@ -186,7 +186,8 @@ def test_the_worst_place_of_several_quotes_is_named_and_counted() -> None:
     cut = QuoteFact("b.md", "Express costs €9.", True, "cut")
     found = diagnose(facts(GoldFacts((GONE, cut, HERE))))
     assert found.detail == "cut by a chunk border"
-    assert found.evidence == "2 of 3 quotes; b.md came in parts: no chunk holds the quote whole: “Express costs €9.”"
+    where = "b.md came in parts: no chunk holds the passage whole: “Express costs €9.”"
+    assert found.evidence == f"2 of 3 passages of evidence missing; {where}"
 
 
 def test_a_page_that_came_without_the_passage_says_how_much_came() -> None:
@@ -215,7 +216,7 @@ def test_of_a_context_that_nobody_counted_no_place_is_named() -> None:
         (QuoteFact("a.md", "Some.", True, "not in the index"), "a.md is not in the index: “Some.”"),
         (
             QuoteFact("a.md", "Some.", True, "ranked below k", 7),
-            "a.md is a candidate below the context (rank 7): “Some.”",
+            "a.md is among the candidates, below those that the model was given (rank 7): “Some.”",
         ),
         (QuoteFact("a.md", "", True, "missing"), "a.md is not in the context; 0 chunks came"),
     ],

@@ -37,14 +37,18 @@ def decisions(files: RunFiles, table: ShownTable) -> Iterator[str]:
         value, _, against = measured.partition(" against ")
         yield from _said(files, gate, (state, value, against or _IN_THE_GATE, between, n, _why_of(to_do)))
         otherwise = said[gate]["otherwise"]
-        is_open = f"; would be: {otherwise}" if to_do.startswith("undecided: ") else ""
+        is_open = f"; if it does not hold: {otherwise}" if to_do.startswith("undecided: ") else ""
         wanted = {"passed": "keep", "failed": otherwise}.get(state)
         yield "" if to_do == wanted or (is_open and to_do.endswith(is_open)) else f"{gate}: {to_do!r} is to be done"
 
 
 def _why_of(to_do: str) -> str:
     """Return the reason in what is to be done, where that is open."""
-    return to_do.removeprefix("undecided: ").partition("; would be: ")[0] if to_do.startswith("undecided: ") else ""
+    return (
+        to_do.removeprefix("undecided: ").partition("; if it does not hold: ")[0]
+        if to_do.startswith("undecided: ")
+        else ""
+    )
 
 
 def _said(files: RunFiles, text: str, figures: Sequence[str]) -> Iterator[str]:
@@ -158,7 +162,7 @@ def _sure(state: str, op: str, target: float, bounds: chance.Interval) -> Iterat
     if any(first <= target <= second for first, second in ((low_0, low_1), (high_0, high_1))):
         return
     above, below = low_0 > target, high_1 < target
-    right = "inconclusive" if not above and not below else "passed" if above == (">" in op) else "failed"
+    right = "undecided" if not above and not below else "passed" if above == (">" in op) else "failed"
     yield "" if state == right else f"state {state}, where {right} is right"
 
 

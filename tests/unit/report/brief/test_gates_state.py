@@ -97,5 +97,5 @@ def test_what_this_run_would_be_compared_with_is_named_first() -> None:
 
 
 def test_undecided_gates_are_neither_passed_nor_failed() -> None:
-    found = gates_state([gate("e1: token_f1 >= 0.4 @95%", "inconclusive")], TABLES, [], 10)
+    found = gates_state([gate("e1: token_f1 >= 0.4 @95%", "undecided")], TABLES, [], 10)
     assert (found.verdict, len(found.undecided), len(found.failed)) == ("UNDECIDED", 1, 0)

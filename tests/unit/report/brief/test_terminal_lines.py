@@ -60,7 +60,7 @@ def cause(name: str, n: int, kind: str = "Retrieval Miss", detail: str = "not fo
         query=HEBREW,
         cause=kind,
         detail=detail,
-        evidence=f"page-{n}.md is in the index, and no candidate: “{HEBREW}”",
+        evidence=f"page-{n}.md is in the index, but not among the candidates: “{HEBREW}”",
         remedy="hybrid retrieval, a better embedder, or more candidates: --rag-candidates",
     )
 
@@ -84,7 +84,7 @@ BROKEN["e1"].states[:] = CaseState.ERROR
 BROKEN["e1"].totals.errors = 5
 GATES = [
     gate("e3: recall@5 >= 0.4", "passed"),
-    gate("e3: token_f1 >= 0.4 @95%", "inconclusive", confidence=0.95, bounds=[0.39, 0.61]),
+    gate("e3: token_f1 >= 0.4 @95%", "undecided", confidence=0.95, bounds=[0.39, 0.61]),
     gate(f"e3[query_type={HEBREW}]: token_f1 >= 0.6", "failed"),
     gate("e9: token_f1 >= 0.4", "not judged", value=None, threshold=None, interval=None),
 ]
