@@ -17,7 +17,7 @@ _SETTINGS = {
     "profile": "models and endpoints, as --rag-profile",
     "mode": "auto, replay, record or live",
     "cache_dir": "folder for vectors",
-    "cassettes": "folder of recordings",
+    "project": "folder that has cassettes/, the folder of recordings",
     "limit": "only the first N questions",
     "concurrency": "questions in flight at once",
     "cluster": "what keeps questions together, as --rag-cluster",

@@ -19,7 +19,7 @@ Pipelines
     uses both.
 
 Prompts
-    ``prompts/e1.system.md`` and so on. ``rag_prompts`` names a folder whose files replace them.
+    ``prompts/e1.system.md`` and so on. Files of the same names in the project's ``prompts/`` replace them.
 
 Thresholds
     The study's numbers are options (``top_k``, ``candidates``, chunker, models), so that a user can change them. Its
