@@ -601,7 +601,7 @@ def sentence(text: str) -> str:
 def help_sentence(each: Field[Any]) -> str:
     """Return the help of an option as a sentence, with its default."""
     text = each.metadata["help"]
-    if each.default not in (False, ()) and "default:" not in text:
+    if each.default is not False and each.default != () and "default:" not in text:
         text += f"; default: {each.default if each.default != '' else 'none'}"
     return sentence(text)
 

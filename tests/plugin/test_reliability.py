@@ -133,9 +133,11 @@ def test_a_changed_threshold_is_another_row_and_nothing_of_the_old_is_resumed(en
     engine.run(*asked)
     changed = {key for key, mark in marks().items() if mark != first[key]}
     assert changed == {key for key in first if key[0] == "r1"}
-    engine.run(*asked, "--rag-threshold=passed=0.6")
+    table(engine, "thresholds = {passed = 0.6}")
+    engine.run(*asked)
     assert marks() == first
-    engine.run(*asked, "--rag-threshold=passed=0.6", "--rag-weight=alpha=0.6", "--rag-weight=beta=0.4")
+    table(engine, "thresholds = {passed = 0.6}\nformula = {alpha = 0.6, beta = 0.4}")
+    engine.run(*asked)
     assert not set(marks().values()) & set(first.values())
 
 

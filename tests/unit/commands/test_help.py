@@ -45,7 +45,7 @@ def helped() -> Iterator[tuple[str, str, object]]:
 def faults(text: str, default: object) -> Iterator[str]:
     if not BEGIN.match(text) or not text.endswith((".", "…")) or len(text.split()) < 3:
         yield "is no sentence"
-    has_default = default not in (None, False, (), [], "", argparse.SUPPRESS)
+    has_default = default is not False and default not in (None, (), [], "", argparse.SUPPRESS)
     if has_default and "default" not in text:
         yield f"has no default: {default!r}"
     if isinstance(default, (int, float)) and not isinstance(default, bool) and not UNITS.search(text):

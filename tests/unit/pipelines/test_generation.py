@@ -128,7 +128,7 @@ def test_an_answer_that_its_limit_has_cut_off_says_so() -> None:
         read_answer('{"answer": "cut o', 5, reasoning=False, finish_reason="length")
     assert str(caught.value) == (
         "The model reached its limit in the middle of its answer (finish_reason 'length'); allow more with "
-        "--rag-max-output-tokens, or have it say less."
+        "max_tokens of role answer, or have it say less."
     )
     assert caught.value.raw == '{"answer": "cut o'
     # What is whole counts, whatever the server says of its end.
