@@ -87,6 +87,7 @@ def _untimed(value: object) -> object:
 
 def test_four_workers_recording_at_once_lose_nothing(suite: Suite) -> None:
     suite.write_queries([{"query_id": f"q_{n:02}", "query": f"question {n} about a lamp"} for n in range(24)])
+    let_read(suite)
     suite.run("--rag-mode=record", "-n4", "--rag-concurrency=8").assert_outcomes(passed=24)
     assert len(cassettes(suite)) == 24
     replay(suite, "--rag-output=replayed").assert_outcomes(passed=24)
@@ -213,6 +214,7 @@ def test_keys_reach_no_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "RAG_CHAT_API_KEY"):
         monkeypatch.setenv(name, key)
     suite.write_queries([{"query_id": "q1", "query": "lamp"}])
+    let_read(suite)
     suite.run("--rag-mode=record", "--junitxml=junit.xml").assert_outcomes(passed=1)
     written = [file for file in suite.path.rglob("*") if file.is_file()]
     assert any(file.suffix == ".yaml" for file in written)
