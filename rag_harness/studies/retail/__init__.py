@@ -26,8 +26,8 @@ Thresholds
     gates stand in ``pytest.ini`` under ``rag_gate``, set at what was measured less a margin.
 
 Data and tests
-    ``data/kb`` has pages, plan and questions, ``test_experiments`` a test an experiment, ``docs/results/study.md`` the
-    results. Nothing is calibrated here.
+    ``data/kb`` has pages, plan and questions, ``test_experiments`` a test an experiment, ``docs/dev/results/study.md``
+    the results. Nothing is calibrated here.
 
 A new experiment of the study is one more file; see ``docs/how-to/add-an-experiment.md``.
 """
