@@ -43,15 +43,15 @@ def answer(status: int, content: bytes = b'{"status": {"error": "Wrong input: no
         ),
         (
             ResponseHandlingException(ConnectError("Connection refused")),
-            f"{URL} cannot be reached (ConnectError: Connection refused). Is it running, and is qdrant_url right?",
+            f"{URL} cannot be reached (ConnectError: Connection refused). Is it running, and is rag_qdrant_url right?",
         ),
         (
             JSONDecodeError("Expecting value", "<html>", 0),
-            f"{URL} answers, and not as Qdrant does (JSONDecodeError). Is qdrant_url right?",
+            f"{URL} answers, and not as Qdrant does (JSONDecodeError). Is rag_qdrant_url right?",
         ),
         (
             ResponseHandlingException(ValidationError.from_exception_data("VersionInfo", [])),
-            f"{URL} answers, and not as Qdrant does (ValidationError). Is qdrant_url right?",
+            f"{URL} answers, and not as Qdrant does (ValidationError). Is rag_qdrant_url right?",
         ),
         (KeyError("x"), "KeyError: 'x'"),
     ],
