@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = {
     "profile": "named set of models, as --rag-profile of a test run",
-    "mode": "auto, replay, record or live; default: live",
+    "mode": "how models are asked: auto, replay, record or live; default: live",
     "chat_model": "chat model; default: the profile's",
     "chat_base_url": "OpenAI-compatible endpoint; default: the profile's",
     "embed_model": "embedding model; default: the profile's",

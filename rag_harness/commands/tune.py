@@ -15,7 +15,7 @@ _SETTINGS = {
     "queries": "questions; default: queries.jsonl in the folder of documents",
     "dataset": "public collection instead, with its own questions: beir:DIR, beir:FILE.zip",
     "profile": "models and endpoints, as --rag-profile",
-    "mode": "auto, replay, record or live",
+    "mode": "how models are asked: auto, replay, record or live",
     "cache_dir": "folder for vectors",
     "project": "folder that has cassettes/, the folder of recordings",
     "limit": "only the first N questions",

@@ -159,7 +159,7 @@ class Settings:
     profile: str = option(
         "embedded", "named set of models and endpoints: embedded, simulated, openrouter, mock or your own", "generation"
     )
-    mode: Mode = option("auto", "auto, replay, record or live", "nothing")
+    mode: Mode = option("auto", "how models are asked: auto, replay, record or live", "nothing")
     dry_run: bool = option(
         False,
         "mode replay that also computes what it can here: call nobody, and let the mock answer where nothing else can",
