@@ -1,4 +1,4 @@
-"""Compares the faults that the simulated model planted with what the harness found, for ``docs/results/simulated.md``.
+"""Compares the faults that the simulated model planted with what was found, for ``docs/dev/results/simulated.md``.
 
     pytest -m "e1 or e2 or e3 or e4" --rag-profile=simulated --rag-mode=replay --rag-output=OUTPUT
     python benchmarks/simulated_faults.py OUTPUT

@@ -30,7 +30,7 @@ RESERVED, COST = 0.01, 0.004
 
 @dataclass(frozen=True)
 class Model:
-    """What is assumed, in seconds. The processor's were measured: docs/results/cluster-simulation.md says how."""
+    """What is assumed, in seconds. The processor's were measured: docs/dev/results/cluster-simulation.md says how."""
 
     median: float = 2.0
     sigma: float = 0.6

@@ -91,7 +91,7 @@ def retail(folder: Path) -> None:
         str(ROOT / "data" / "kb"),
         "--cache-dir",
         str(folder / "cache"),
-        "--cassettes",
+        "--project",
         str(folder / "no"),
     ]
     command = ["tune", str(folder / "retail.toml"), *places, "--output"]

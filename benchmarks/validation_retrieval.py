@@ -1,4 +1,4 @@
-"""The figures of docs/results/validation.md and docs/results/study.md that pytest's own output does not show.
+"""The figures of docs/dev/results/validation.md and docs/dev/results/study.md that pytest's own output does not show.
 
     python benchmarks/validation_retrieval.py slices RUN            a saved run by query type and by difficulty
     python benchmarks/validation_retrieval.py pair RUN RUN [SUITE SUITE]     paired difference, p not adjusted

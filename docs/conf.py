@@ -22,7 +22,7 @@ sys.path.insert(0, str(_ROOT))
 _PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 _SOURCE = _PROJECT["urls"]["Repository"].removesuffix(".git")
 _PAGE = re.compile(r"\]\(([a-z-]+/[a-z0-9-]+)\.md[#)]")
-_LINK = re.compile(r"\]\(((?:\.\./)+[^()\s#]{1,200})((?:#[^()\s]{0,100})?)\)")
+_LINK = re.compile(r"\]\(((?:(?:\.\./)+|dev/)[^()\s#]{1,200})((?:#[^()\s]{0,100})?)\)")
 
 project = "rag_harness"
 author = _PROJECT["authors"][0]["name"]
@@ -32,7 +32,8 @@ language = "en"
 smartquotes = False
 extensions = ["myst_parser", "sphinx_copybutton", "docs.site.sections"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["images"]
+# Pages for those who work on it are read in the repository.
+exclude_patterns = ["images", "dev"]
 # Each heading down to the fourth can be linked to, by the name that GitHub gives it.
 myst_heading_anchors = 4
 html_theme = "furo"
@@ -54,7 +55,8 @@ def _link_to_the_source(app: Sphinx, page: str, source: list[str]) -> None:
 
     def led(match: re.Match[str]) -> str:
         target = (folder / match[1]).resolve()
-        if target.is_relative_to(app.srcdir) or not target.exists():
+        is_page = target.is_relative_to(app.srcdir) and not target.is_relative_to(Path(app.srcdir, "dev"))
+        if is_page or not target.exists():
             return match[0]
         kind = "tree" if target.is_dir() else "blob"
         return f"]({_SOURCE}/{kind}/main/{target.relative_to(_ROOT).as_posix()}{match[2]})"
@@ -71,6 +73,8 @@ def _list_as_mapped(_app: Sphinx, page: str, source: list[str]) -> None:
         caption, _, text = section.partition("\n")
         pages = [each for each in dict.fromkeys(_PAGE.findall(text)) if each not in listed]
         listed.update(pages)
+        if not pages:
+            continue
         source[0] += "\n```{toctree}\n:hidden:\n:caption: " + "\n".join([caption, "", *pages]) + "\n```\n"
 
 

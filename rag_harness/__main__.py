@@ -74,16 +74,25 @@ def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of all commands. The one that ``given`` names has its arguments, the others have their help."""
     parser = CommandParser(COMMAND, description="Data and results of RAG evaluations.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the installed version, and end")
-    groups = parser.add_subparsers(required=True, metavar="GROUP")
+    groups = _with_commands(parser, "GROUP")
     for name, command in ALONE.items():
         _add(groups, name, command, given[:1])
     for group, (about, commands) in COMMANDS.items():
-        subparsers = groups.add_parser(group, help=about, description=about).add_subparsers(
-            required=True, metavar="COMMAND"
-        )
+        subparsers = _with_commands(groups.add_parser(group, help=about, description=about), "COMMAND")
         for name, command in commands.items():
             _add(subparsers, name, command, given[1:2] if given[:1] == [group] else ())
     return parser
+
+
+def _with_commands(parser: argparse.ArgumentParser, metavar: str) -> Any:
+    """Return the place of a parser's commands. Without one, it prints them."""
+
+    def run(chosen: argparse.Namespace) -> int:  # noqa: ARG001
+        parser.print_help(sys.stderr)
+        return CANNOT_RUN
+
+    parser.set_defaults(run=run)
+    return parser.add_subparsers(metavar=metavar)
 
 
 def _add(subparsers: Any, name: str, command: Command, named: Sequence[str]) -> None:

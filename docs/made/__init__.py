@@ -1,4 +1,4 @@
-"""Pages and pictures made from the code: `python -m docs.made` writes them into docs/reference and docs/images.
+"""Pages and pictures made from the code: `python -m docs.made` writes them below docs.
 
 Each page is a file here with one function, ``page() -> str``. A test holds the committed pages to what they would be.
 """
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from docs.made import api, chat, commands, errors, options, output, pictures, race
 
-REFERENCE = Path(__file__).parents[1] / "reference"
-IMAGES = Path(__file__).parents[1] / "images"
+DOCS = Path(__file__).parents[1]
+IMAGES = DOCS / "images"
 PICTURES: Mapping[str, Callable[[], str]] = {
     "wings.svg": pictures.wings,
     "trial.svg": pictures.trial,
@@ -20,9 +20,9 @@ PICTURES: Mapping[str, Callable[[], str]] = {
     "chat.svg": chat.picture,
 }
 PAGES: Mapping[str, Callable[[], str]] = {
-    "options.md": options.page,
-    "commands.md": commands.page,
-    "output.md": output.page,
-    "api.md": api.page,
-    "errors.md": errors.page,
+    "reference/options.md": options.page,
+    "reference/commands.md": commands.page,
+    "reference/output.md": output.page,
+    "reference/api.md": api.page,
+    "dev/errors.md": errors.page,
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from docs.made import IMAGES, PAGES, PICTURES, REFERENCE
+from docs.made import DOCS, IMAGES, PAGES, PICTURES
 
 for name, page in PAGES.items():
-    (REFERENCE / name).write_text(page(), encoding="utf-8")
+    (DOCS / name).write_text(page(), encoding="utf-8")
 for name, picture in PICTURES.items():
     (IMAGES / name).write_text(picture(), encoding="utf-8")

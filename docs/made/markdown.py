@@ -64,7 +64,7 @@ _DOCS = Path(__file__).parents[1]
 
 @cache
 def prose() -> dict[str, str]:
-    """Return the pages that show how a thing is used, all but reference and results: a link to each, and its text."""
+    """Return the pages that show how a thing is used, all but reference: a link to each, and its text."""
     files = [
         file for folder in ("tutorials", "how-to", "explanation") for file in sorted((_DOCS / folder).glob("*.md"))
     ]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import Field
+from collections.abc import Iterator
+from dataclasses import Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from docs.made.markdown import MADE, code, prose
 from rag_harness.plugin.options import SHORT
-from rag_harness.settings import Settings, env_name, options, table
+from rag_harness.settings import Settings, env_name, help_sentence, options, table
 from rag_harness.settings.affects import Affects
+from rag_harness.settings.removed import RARE_TABLE, REMOVED
+from rag_harness.settings.table import sentence
 
 _GROUPS = {
     "data": "What is asked, and of which documents",
@@ -36,8 +39,32 @@ Options of the first groups change answers or scores. They are part of a row's f
 that it affects run again. Options of the last group change no result. On the command line a path is relative to the
 current folder, elsewhere to the folder of the ini file. Give absolute paths with `=`: `--rag-output=/tmp/run`.
 
-Keys and passwords are never read from an ini file and never shown. Options of your own are set with `--rag-define`.
+Models and addresses of roles are [tables of a profile](../how-to/roles.md). `pytest --help` has the options in groups;
+the ten of the first are enough to begin. Keys and passwords come from variables alone and are never shown. Options of
+your own are set with `--rag-define`.
 """
+
+
+_RARE = """
+## Rare options
+
+These stand in `pyproject.toml` alone, beside the ini file:
+
+```toml
+[tool.rag_harness.settings]
+max_answer = 100000
+```
+
+| name | |
+|---|---|"""
+_REMOVED = """
+## Removed options
+
+An option that was removed is refused, on the command line, in the ini file and as a variable, with what is used in its
+place.
+
+| removed | instead |
+|---|---|"""
 
 
 def page() -> str:
@@ -50,7 +77,17 @@ def page() -> str:
     for effect in get_args(Affects):
         parts += [f"\n## {_GROUPS[effect]}\n"]
         parts += [_option(each, hints[each.name]) for each in by_effect.get(effect, [])]
+    parts += [_RARE, *_rare_options(hints), _REMOVED]
+    parts += [*(f"| `--rag-{_dashed(name)}` | {_inert(instead)} |" for name, instead in REMOVED.items()), ""]
     return MADE + "\n".join(parts)
+
+
+def _rare_options(hints: dict[str, Any]) -> Iterator[str]:
+    for each in fields(Settings):
+        if each.metadata.get("place") == RARE_TABLE:
+            hint = hints[each.name]
+            values = f", of {', '.join(map(code, get_args(hint)))}" if get_origin(hint) is Literal else ""
+            yield f"| `{each.name}` | {_inert(help_sentence(each))[:-1]}{values} |"
 
 
 def _only_checked() -> dict[str, Any]:
@@ -62,18 +99,17 @@ def _only_checked() -> dict[str, Any]:
 
 def _option(each: Field[Any], hint: Any) -> str:
     about = each.metadata
-    flag = f"--rag-{each.name.replace('_', '-')}"
+    flag = f"--rag-{_dashed(each.name)}"
     facts = [_default(each, hint)]
     facts += [f"also {code(short)}" for short in SHORT.get(each.name, ())]
-    if not about.get("secret"):
-        facts.append(f"ini {code(f'rag_{each.name}')}")
+    facts.append(f"ini {code(f'rag_{each.name}')}")
     facts.append(f"variable {code(env_name(each))}")
     limits = [f"{_LIMIT[name]} {value}" for name, value in about.get("limits", {}).items() if name in _LIMIT]
     if limits:
         facts.append(" and ".join(limits))
     lines = [
         f"### {flag}\n",
-        f"{_inert(_sentence(about['help']))}\n",
+        f"{_inert(sentence(about['help']))}\n",
         ". ".join(map(_capital, facts)) + ".",
     ]
     if pages := _pages_about(flag):
@@ -94,10 +130,8 @@ def _default(each: Field[Any], hint: Any) -> str:
     return (f"default {code(each.default)}" if each.default not in ("", None) else "not set by default") + values
 
 
-def _sentence(text: str) -> str:
-    """Return a help text as a sentence. A file's name keeps its small letter."""
-    first = text.partition(" ")[0]
-    return f"{text if '.' in first else text[:1].upper() + text[1:]}."
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
 
 
 def _capital(text: str) -> str:

@@ -18,20 +18,18 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _WORDS = Path(__file__).with_name("words.toml")
-_LOOKED_UP, _WITHOUT_ROWS = ("reference/", "how-to/"), ("reference/requirements",)
+_LOOKED_UP = ("reference/", "how-to/")
 """Pages in whose tables things are looked up: each row is found by the name in its first cell."""
-_MESSAGES, _BEGIN = "reference/errors", 8
-"""The page whose list items are messages, each found by itself; words of one that name it."""
 Section = tuple[str, str, str, str, str, str]
 """Page, anchor, heading, title of the page, text without that of sections below it, readers' words."""
 
 
 def _name_parts(app: Sphinx, tree: nodes.document) -> None:
-    """Give each row and message that is looked up an anchor of its own."""
+    """Give each row that is looked up an anchor of its own."""
     taken: set[str] = set()
     for section in tree.findall(nodes.section):
         for part in _parts(app.env.docname, section):
-            anchor = f"{'message' if isinstance(part, nodes.list_item) else 'row'}-{nodes.make_id(_text(part)[:60])}"
+            anchor = f"row-{nodes.make_id(_text(part)[:60])}"
             while anchor in taken:
                 anchor += "-"
             taken.add(anchor)
@@ -39,11 +37,9 @@ def _name_parts(app: Sphinx, tree: nodes.document) -> None:
 
 
 def _parts(page: str, section: nodes.section) -> Iterator[nodes.Element]:
-    """Yield the first cells of the rows of a section, or its messages."""
+    """Yield the first cells of the rows of a section."""
     for own in _own(section):
-        if page == _MESSAGES:
-            yield from own.findall(nodes.list_item)
-        elif page.startswith(_LOOKED_UP) and page not in _WITHOUT_ROWS:
+        if page.startswith(_LOOKED_UP):
             for row in (row for body in own.findall(nodes.tbody) for row in body.findall(nodes.row)):
                 yield from (cell for cell in list(row.findall(nodes.entry))[:1] if _text(cell))
 
@@ -54,7 +50,7 @@ def _own(section: nodes.section) -> list[nodes.Element]:
 
 
 def _sections(page: str, tree: nodes.document, words: dict[str, Any]) -> Iterator[Section]:
-    """Yield the sections of a page, and its rows and messages that are looked up. Takes their words from ``words``."""
+    """Yield the sections of a page, and its rows that are looked up. Takes their words from ``words``."""
     title = ""
     for section in tree.findall(nodes.section):
         heading = next(section.findall(nodes.title)).astext()
@@ -64,11 +60,7 @@ def _sections(page: str, tree: nodes.document, words: dict[str, Any]) -> Iterato
         yield page, "" if is_top else anchor, heading, title, " ".join(map(_text, _own(section))), said
         for part in _parts(page, section):
             name = _text(part)
-            if isinstance(part, nodes.list_item):
-                begin = " ".join(name.split()[:_BEGIN])
-                yield page, part["ids"][0], f"{heading}: {begin}", title, name, ""
-            else:
-                yield page, part["ids"][0], name, title, _cells(part.parent), words.pop(f"{page}#{name}", "")
+            yield page, part["ids"][0], name, title, _cells(part.parent), words.pop(f"{page}#{name}", "")
 
 
 def _cells(row: nodes.Element) -> str:

@@ -13,16 +13,24 @@ from rag_harness.shown.terminal import say
 if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
 
-_SETTINGS = ("judge", "judge_model", "judge_base_url", "profile", "mode", "rubrics")
+_SETTINGS = ("judge", "judge_model", "judge_base_url", "profile", "mode", "project")
+_OWN = {"judge_base_url": "OpenAI-compatible endpoint of the judge; default: that of the profile's role judge"}
 _USUAL = "faithfulness,answer_relevancy"
 
 
 def add_scoring(parser: argparse.ArgumentParser, settings: Iterable[str] = ()) -> None:
     """Declare the file of scores, the measures, and the settings of judging with those of ``settings`` before them."""
-    parser.add_argument("-o", dest="scores", type=Path, required=True, metavar="SCORES.jsonl", help="a line an answer")
-    parser.add_argument("--measures", default=_USUAL, metavar="NAMES", help=f"commas between; default: {_USUAL}")
+    parser.add_argument(
+        "-o", dest="scores", type=Path, required=True, metavar="SCORES.jsonl", help="file to write, a line an answer"
+    )
+    parser.add_argument(
+        "--measures",
+        default=_USUAL,
+        metavar="NAMES",
+        help=f"measures that are judged, with commas between; default: {_USUAL}",
+    )
     names = (*settings, *_SETTINGS)
-    add_settings(parser, {name: f"as --rag-{name.replace('_', '-')} of a test run" for name in names})
+    add_settings(parser, {name: f"as --rag-{name.replace('_', '-')} of a test run" for name in names} | _OWN)
 
 
 class Scoring:
@@ -45,7 +53,7 @@ class Scoring:
         self._settings = settings_of_suite(settings, settings_said(chosen, (*settings, *_SETTINGS)))
         self._scores = chosen.scores
         named = chosen.measures.replace(",", " ").split()
-        self._asked = AskedMeasures(named, self._settings.path(self._settings.rubrics))
+        self._asked = AskedMeasures(named, self._settings.folder("rubrics"))
         check_one_judge(self._settings, command)
         self.parts: RunParts = RunParts(self._settings)
 

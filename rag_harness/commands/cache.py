@@ -19,7 +19,9 @@ _LONG = "30d"
 
 def status_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``cache status``."""
-    parser.add_argument("folder", type=Path, nargs="?", help="the cache; default: as the suite in this folder has it")
+    parser.add_argument(
+        "folder", type=Path, nargs="?", help="folder of the cache; default: as the suite in this folder has it"
+    )
 
 
 def run_status(chosen: argparse.Namespace) -> int:
@@ -42,7 +44,12 @@ def run_status(chosen: argparse.Namespace) -> int:
 def prune_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``cache prune``."""
     status_arguments(parser)
-    parser.add_argument("--older", default=_LONG, metavar="TIME", help=f"not used for so long; default: {_LONG}")
+    parser.add_argument(
+        "--older",
+        default=_LONG,
+        metavar="TIME",
+        help=f"remove what was not used for so long, in days or hours; default: {_LONG}",
+    )
     parser.add_argument("--most", default="", metavar="SIZE", help="also the least used, until so much is left: 2GB")
     parser.add_argument("--dry-run", action="store_true", help="say what would go, and remove nothing")
 

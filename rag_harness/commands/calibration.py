@@ -25,10 +25,12 @@ _UNKNOWN = ("unknown", "", "")
 
 def _common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--output", type=Path, default=Path("output"), metavar="DIR", help="of the run; default: output"
+        "--output", type=Path, default=Path("output"), metavar="DIR", help="output folder of the run; default: output"
     )
     parser.add_argument("--measure", default="faithfulness", help="what was judged; default: faithfulness")
-    parser.add_argument("--judge", default="", metavar="NAME", help="name or model, where several have judged")
+    parser.add_argument(
+        "--judge", default="", metavar="NAME", help="judge, by its name or model, where several have judged"
+    )
 
 
 def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,23 +38,32 @@ def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
     labels = "JSON Lines or CSV: experiment and query_id, or id and score, and human: 0, 1 or a rating"
     parser.add_argument("labels", type=Path, nargs="+", metavar="LABELS", help=labels)
     _common_arguments(parser)
-    parser.add_argument("--name", default="", help="of the calibration; default: judge and measure")
+    parser.add_argument("--name", default="", help="name of the calibration; default: judge and measure")
     parser.add_argument(
         "--judges", type=Path, default=Path("judges"), metavar="DIR", help="folder for it; default: judges"
     )
-    parser.add_argument("--scale", default="0:1", metavar="LOW:HIGH", help="of the ratings, e.g. 1:5; default: 0:1")
+    parser.add_argument(
+        "--scale", default="0:1", metavar="LOW:HIGH", help="scale of the ratings, e.g. 1:5; default: 0:1"
+    )
     parser.add_argument("--threshold", type=float, default=0.5, help="score from which a verdict is 1; default: 0.5")
     scores = "what rag-harness judge score said of answers that stand alone"
     parser.add_argument("--scores", type=Path, metavar="FILE", help=scores)
-    parser.add_argument("--key", type=Path, metavar="FILE", help="of a blind sheet; default: the one beside it")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="key of a blind sheet; default: the one beside it")
 
 
 def sample_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``judge sample``."""
     _common_arguments(parser)
     parser.add_argument("-n", type=int, default=50, metavar="N", help="answers to label; default: 50")
-    parser.add_argument("-o", dest="sheet", type=Path, default=Path("sheet"), metavar="NAME", help="default: sheet")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice; default: 0")
+    parser.add_argument(
+        "-o",
+        dest="sheet",
+        type=Path,
+        default=Path("sheet"),
+        metavar="NAME",
+        help="files to write, without their endings; default: sheet",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the choice; default: 0")
 
 
 def run_sample(chosen: argparse.Namespace) -> int:

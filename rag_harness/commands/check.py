@@ -27,7 +27,9 @@ def check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queries", type=Path, metavar="FILE", help=queries)
     add_query_types(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("-o", dest="mended", type=Path, metavar="FILE", help="the questions, mended where that is safe")
+    parser.add_argument(
+        "-o", dest="mended", type=Path, metavar="FILE", help="file of the questions, mended where that is safe"
+    )
 
 
 def run_check(chosen: argparse.Namespace) -> int:

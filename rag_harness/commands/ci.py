@@ -14,7 +14,7 @@ from rag_harness.shown.terminal import say
 if TYPE_CHECKING:
     from rag_harness.exports.hosts.kept_comment import CommentPlace
 
-_NAME = "tells it from that of another suite in the same repository; default: ."
+_NAME = "what tells it from that of another suite in the same repository; default: ."
 
 
 def comment_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def run_comment(chosen: argparse.Namespace) -> int:
 def status_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``ci status``."""
     parser.add_argument("output", type=Path, metavar="OUTPUT", help="output folder of the run")
-    parser.add_argument("--sha", required=True, metavar="COMMIT", help="whose status it is")
+    parser.add_argument("--sha", required=True, metavar="COMMIT", help="commit whose status it is")
     parser.add_argument("--name", default=".", help=_NAME)
     parser.add_argument("--link", default="", metavar="URL", help="address of the report")
     came = "how the suite's step ended, as GitHub says it: anything but success is a failure; default: success"

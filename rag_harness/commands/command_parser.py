@@ -7,10 +7,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from rag_harness.errors import meant
+from rag_harness.settings.table import sentence
+
+_NO_DEFAULT: Sequence[Any] = (None, (), [], "", argparse.SUPPRESS)
+"""What argparse has as default of an option that has none."""
+
+
+class HelpSentences(argparse.HelpFormatter):
+    """Each help text as a sentence, with the default of what takes a value."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text = action.help or ""
+        has_default = action.nargs != 0 and action.default not in _NO_DEFAULT
+        if has_default and "default" not in text:
+            text += "; default: %(default)s"
+        return sentence(text)
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose subcommands refuse unknown options themselves, with their own usage."""
+    """A parser with sentences of help. Its subcommands refuse unknown options themselves, with their own usage."""
+
+    def __init__(self, *args: Any, **about: Any) -> None:
+        super().__init__(*args, **{"formatter_class": HelpSentences, **about})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse as argparse does, and refuse what is left. Argparse would refuse it with the usage of all commands."""

@@ -17,7 +17,9 @@ def compare_arguments(parser: argparse.ArgumentParser) -> None:
     run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
     parser.add_argument("before", metavar="BEFORE", help=f"the earlier run: {run}")
     parser.add_argument("now", metavar="NOW", help="the later run: the same")
-    parser.add_argument("--measure", action="append", default=[], metavar="NAME", help="only these; may be repeated")
+    parser.add_argument(
+        "--measure", action="append", default=[], metavar="NAME", help="only these measures; may be repeated"
+    )
     _baselines_argument(parser)
 
 
@@ -34,9 +36,9 @@ def power_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``power``."""
     run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
     parser.add_argument("run_named", metavar="RUN", help=run)
-    wished = "that you want to see, in the unit of the measure; default: 0.05"
+    wished = "difference that you want to see, in the unit of the measure; default: 0.05"
     parser.add_argument("--difference", type=float, default=0.05, metavar="D", help=wished)
-    judged = f"may be repeated; default: what was judged, else {', '.join(USUAL_MEASURES)}"
+    judged = f"measure to look at, may be repeated; default: what was judged, else {', '.join(USUAL_MEASURES)}"
     parser.add_argument("--measure", action="append", default=[], metavar="NAME", help=judged)
     parser.add_argument("--slice", metavar="KEY", default="", help="each value of a slice key by itself: query_type")
     _baselines_argument(parser)

@@ -34,13 +34,15 @@ MODES = ("auto", "replay", "record", "live")
 
 def explain_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``explain``."""
-    parser.add_argument("output", type=Path, nargs="?", default=Path("output"), help="of a run; default: output")
-    parser.add_argument("trial", nargs="?", default="", metavar="TRIAL", help="only this one, whole: e3-q_direct_001")
+    parser.add_argument(
+        "output", type=Path, nargs="?", default=Path("output"), help="output folder of a run; default: output"
+    )
+    parser.add_argument("trial", nargs="?", default="", metavar="TRIAL", help="only this trial, whole: e3-q_direct_001")
     parser.add_argument("--rows-only", action="store_true", help="run nothing again: what rows and gold tell")
     mode = "which models may be asked, as --rag-mode of a test run; default: auto, which costs nothing"
     parser.add_argument("--mode", choices=MODES, default="auto", help=mode)
-    parser.add_argument("--budget", type=float, default=0.0, metavar="USD", help="most that calls may cost")
-    worst = f"look at so many an experiment beside failed categories; default: {WORST}"
+    parser.add_argument("--budget", type=float, default=0.0, metavar="USD", help="most USD that calls may cost")
+    worst = f"trials of an experiment to look at beside failed categories; default: {WORST}"
     parser.add_argument("--worst", type=int, default=WORST, metavar="N", help=worst)
     parser.add_argument("--review", action="store_true", help="ask you of each cause whether it is right, and keep it")
     parser.add_argument("--by", default="", metavar="NAME", help="who reviews; default: the name of your login")

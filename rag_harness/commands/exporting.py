@@ -15,7 +15,7 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "output", type=Path, nargs="?", default=Path("output"), help="output folder of a run; default: output"
     )
-    parser.add_argument("--to", required=True, type=_target, choices=TARGETS, help="the tool")
+    parser.add_argument("--to", required=True, type=_target, choices=TARGETS, help="tool that gets the scores")
     where = "folder or file of targets that are files; default: exported"
     parser.add_argument("-o", dest="place", type=Path, default=Path("exported"), metavar="PLACE", help=where)
     parser.add_argument("--url", default="", help="address of the tool's server; default: as its own client finds it")

@@ -23,7 +23,7 @@ _LONGEST = 4096
 """The most tokens of a page, if the settings allow less: a page is longer than an answer."""
 _NAMED = 20
 """How many pages are named for each kind of message."""
-_WRITERS = "a grammar in this process, or a chat model of role writer; default: embedded"
+_WRITERS = "who writes: a grammar in this process, or a chat model of role writer; default: embedded"
 
 
 def generate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,9 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="folder for the pages")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
     add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
-    parser.add_argument("--seed", type=int, default=0, help="another one words and orders pages otherwise; default: 0")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed: another one words and orders pages otherwise; default: 0"
+    )
     parser.add_argument("--force", action="store_true", help="write over pages that somebody has edited or written")
 
 

@@ -20,16 +20,25 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
     from rag_harness.authoring.importing.importing import SOURCES
 
     parser.add_argument("file", type=Path, metavar="FILE", help="the file of another tool, or a folder of a data set")
-    parser.add_argument("--from", dest="source", choices=SOURCES, help="the tool; default: guessed, and said")
+    parser.add_argument(
+        "--from", dest="source", choices=SOURCES, help="the tool that wrote the file; default: guessed, and said"
+    )
     mapped = "which column or path is which field, e.g. question=user_input metadata.topic=category"
     parser.add_argument("--map", dest="mapped", nargs="+", default=[], metavar="FIELD=COLUMN", help=mapped)
     parser.add_argument("--kb", type=Path, metavar="DIR", help="the documents, to find contexts in")
-    parser.add_argument("--subset", default="", metavar="NAME", help="of a Hugging Face folder: its configuration")
-    parser.add_argument("--split", default="", metavar="NAME", help="of such a folder; default: the only one, or test")
+    parser.add_argument("--subset", default="", metavar="NAME", help="configuration of a Hugging Face folder")
+    parser.add_argument(
+        "--split", default="", metavar="NAME", help="split of such a folder; default: the only one, or test"
+    )
     read = "whether somebody has read the questions: yes or no; default: no for those that the file calls synthetic"
     parser.add_argument("--reviewed", choices=("yes", "no"), default="", help=read)
     parser.add_argument(
-        "-o", dest="queries", type=Path, default=Path("queries.jsonl"), metavar="FILE", help="default: queries.jsonl"
+        "-o",
+        dest="queries",
+        type=Path,
+        default=Path("queries.jsonl"),
+        metavar="FILE",
+        help="file to write; default: queries.jsonl",
     )
     strict = "end with 1 also where fields are left out on purpose, such as dates and answers to be scored"
     parser.add_argument("--strict", action="store_true", help=strict)

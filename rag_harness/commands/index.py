@@ -43,7 +43,9 @@ def run_status(chosen: argparse.Namespace) -> int:
 
 def drop_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``index drop``."""
-    parser.add_argument("asked", nargs="+", metavar="URL|NAME", help="the collection; the server's URL before it")
+    parser.add_argument(
+        "asked", nargs="+", metavar="URL|NAME", help="name of the collection; the server's URL before it"
+    )
     parser.add_argument("--wait", help=argparse.SUPPRESS)
 
 

@@ -29,7 +29,7 @@ _EVERY = 0.1
 """Seconds between two drawings of the line of progress."""
 _OPTIONS = {
     "profile": "named set of models, as --rag-profile of a test run",
-    "mode": "auto, replay, record or live",
+    "mode": "how models are asked: auto, replay, record or live",
     "cache_dir": "folder of what was parsed, cut, embedded and indexed",
     "qdrant_url": "Qdrant server or cluster that gets the index; default: an index in the cache folder",
     "embed_model": "embedding model; default: the profile's",

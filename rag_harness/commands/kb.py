@@ -15,7 +15,7 @@ from rag_harness.commands.with_settings import (
 )
 from rag_harness.shown.terminal import say, say_json
 
-_QUERIES = "default: queries.jsonl in DIR; without DIR, rag_queries of the ini file counts more"
+_QUERIES = "file of the questions; default: queries.jsonl in DIR; without DIR, rag_queries of the ini file counts more"
 
 
 def graph_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def validate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb validate``."""
     graph_arguments(parser)
     parser.add_argument("--queries", type=Path, metavar="FILE", help=_QUERIES)
-    golden = "default: test_retrieval_golden/golden.json beside the folder's parent"
+    golden = "golden set; default: test_retrieval_golden/golden.json beside the folder's parent"
     parser.add_argument("--golden", type=Path, metavar="FILE", help=golden)
     add_query_types(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -67,7 +67,9 @@ def superseded_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb superseded``."""
     graph_arguments(parser)
     parser.add_argument("--queries", type=Path, metavar="FILE", help=_QUERIES)
-    parser.add_argument("-o", dest="marked", type=Path, required=True, metavar="FILE", help="the queries, marked")
+    parser.add_argument(
+        "-o", dest="marked", type=Path, required=True, metavar="FILE", help="file of the queries, marked"
+    )
 
 
 def run_superseded(chosen: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.authoring.kb.plan import Plan
     from rag_harness.authoring.kb.planning import PlanRequest
 
-_WRITERS = "from a shipped domain, or by a chat model of role writer, which plans any; default: embedded"
+_WRITERS = "who plans: from a shipped domain, or by a chat model of role writer, which plans any; default: embedded"
 _DOMAINS = "what the pages are about: retail support, employee handbook or device manuals; anything with --writer llm"
 _LONGEST = 4096
 """The most tokens of a reply, if the settings allow less: a page's facts, table and steps, or twenty titles."""
@@ -28,14 +28,18 @@ _KINDS = (
 def plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb plan``."""
     parser.add_argument("--domain", required=True, metavar="WORDS", help=_DOMAINS)
-    parser.add_argument("--pages", type=int, default=100, metavar="N", help="with the outdated ones; default: 100")
+    parser.add_argument(
+        "--pages", type=int, default=100, metavar="N", help="number of pages, with the outdated ones; default: 100"
+    )
     rot = "share of the pages that stand in version pairs, 0 to 1; default: 0.1"
     parser.add_argument("--rot", type=float, default=0.1, metavar="X", help=rot)
     parser.add_argument("--kinds", metavar="KIND=X,…", help=_KINDS)
-    parser.add_argument("-o", dest="file", type=Path, default=Path("structure.json"), metavar="FILE", help="the plan")
+    parser.add_argument(
+        "-o", dest="file", type=Path, default=Path("structure.json"), metavar="FILE", help="file of the plan"
+    )
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
     add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
-    parser.add_argument("--seed", type=int, default=0, help="another one draws another plan; default: 0")
+    parser.add_argument("--seed", type=int, default=0, help="seed: another one draws another plan; default: 0")
     parser.add_argument("--force", action="store_true", help="write over a plan that is there")
 
 

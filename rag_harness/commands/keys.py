@@ -71,7 +71,7 @@ def run_list(chosen: argparse.Namespace) -> int:
 
 def revoke_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``keys revoke``."""
-    parser.add_argument("key_id", type=int, metavar="ID", help="as keys list shows it")
+    parser.add_argument("key_id", type=int, metavar="ID", help="number of the key, as keys list shows it")
     _state_argument(parser)
 
 
@@ -90,7 +90,9 @@ def run_revoke(chosen: argparse.Namespace) -> int:
 
 def _state_argument(parser: argparse.ArgumentParser) -> None:
     folder = Options(experiment="").state
-    parser.add_argument("--state", type=Path, default=folder, metavar="DIR", help=f"the server's; default: {folder}")
+    parser.add_argument(
+        "--state", type=Path, default=folder, metavar="DIR", help=f"state folder of the server; default: {folder}"
+    )
 
 
 def _check(chosen: argparse.Namespace) -> None:

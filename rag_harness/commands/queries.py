@@ -27,14 +27,18 @@ _ONLY = ("thumbs-down", "failed", "abstained", "warned")
 def from_traces_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``queries from-traces``."""
     folder = Options("").state
-    parser.add_argument("--state", type=Path, default=folder, metavar="DIR", help=f"of the service; default: {folder}")
+    parser.add_argument(
+        "--state", type=Path, default=folder, metavar="DIR", help=f"state folder of the service; default: {folder}"
+    )
     kept = "in place of a service's: OTLP/JSON, or an export of Phoenix or Langfuse"
     parser.add_argument("--file", type=Path, metavar="FILE.jsonl", help=kept)
     parser.add_argument("--collection", metavar="NAME", help="whose questions; needed where several were asked")
-    parser.add_argument("--since", metavar="AGE", help="e.g. 12h, 7d, 4w; default: 7d; of a file all")
+    parser.add_argument(
+        "--since", metavar="AGE", help="oldest that a question may be: 12h, 7d, 4w; default: 7d; of a file all"
+    )
     parser.add_argument("--sample", type=int, metavar="N", help="at most so many questions; default: all")
     parser.add_argument("--only", choices=_ONLY, help="only questions that are of interest for this reason")
-    parser.add_argument("--seed", type=int, default=0, help="another draws others; default: 0")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draw: another one draws others; default: 0")
     parser.add_argument("-o", dest="queries", type=Path, required=True, metavar="FILE", help="queries.jsonl to write")
 
 

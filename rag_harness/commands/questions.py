@@ -23,7 +23,7 @@ KIND_SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 """The shares of the kinds of questions, if the command line gives only a total."""
 
 
-_WRITERS = "from facts that the text states, or by a chat model of role writer; default: embedded"
+_WRITERS = "who writes: from facts that the text states, or by a chat model of role writer; default: embedded"
 
 
 _LANGUAGE = {"language": "language of all pages that state none, e.g. de; default: that of each is found"}
@@ -39,13 +39,15 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for name in KIND_SHARES:
         option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
+        parser.add_argument(
+            option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} questions among them"
+        )
     talks = "conversations of 3 to 6 turns, by --writer llm; without -n and kinds, no single question beside them"
     parser.add_argument("--conversations", type=_count, metavar="N", help=talks)
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
     add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
     add_settings(parser, _LANGUAGE, ("", "rag-"))
-    parser.add_argument("--seed", type=int, default=0, help="another one draws other questions; default: 0")
+    parser.add_argument("--seed", type=int, default=0, help="seed: another one draws other questions; default: 0")
     shared = "share of its words that a question may have in common with its pages, 0 to 1; default: 1"
     parser.add_argument("--most-shared", type=_share, default=1.0, metavar="X", help=shared)
     parser.add_argument("--force", action="store_true", help="write over questions that somebody has reviewed")

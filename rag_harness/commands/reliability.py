@@ -20,9 +20,11 @@ def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``reliability calibrate``."""
     output = "folder of a run of the experiment; several: over questions of a file, and over reviewed ones of users"
     parser.add_argument("output", type=Path, nargs="+", metavar="OUTPUT", help=output)
-    parser.add_argument("--experiment", default="r1", metavar="NAME", help="whose confidence; default: r1")
+    parser.add_argument(
+        "--experiment", default="r1", metavar="NAME", help="experiment whose confidence is fitted; default: r1"
+    )
     parser.add_argument("--risk", type=float, default=0.05, help="share of wrong answers to promise; default: 0.05")
-    file = "default: reliability/<experiment>.json"
+    file = "file to write; default: reliability/<experiment>.json"
     parser.add_argument("-o", dest="file", type=Path, default=None, metavar="FILE", help=file)
 
 
@@ -43,7 +45,7 @@ def run_calibrate(chosen: argparse.Namespace) -> int:
     is_testable = found.answered is not None and found.promise.reason != TOO_FEW_TO_TEST
     if found.promise.threshold is None and is_testable:
         say(f"  {_more(labels_needed(told, chosen.risk), chosen.risk)}")
-    say(f"Saved as {file}: commit it. {chosen.experiment} reads it from the folder that rag_reliability names.")
+    say(f"Saved as {file}: commit it. {chosen.experiment} reads it from reliability/.")
     return 0
 
 

@@ -15,7 +15,9 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 
     outputs = "output folder of a run; of several the last is now, and those named first are before; default: output"
     parser.add_argument("outputs", type=Path, nargs="*", default=[Path("output")], metavar="OUTPUT", help=outputs)
-    parser.add_argument("-o", dest="file", type=Path, metavar="FILE", help="default: report with the format's ending")
+    parser.add_argument(
+        "-o", dest="file", type=Path, metavar="FILE", help="file to write; default: report with the format's ending"
+    )
     wanted = (
         "html: one page that opens offline; md: for a pull request; csv, parquet: a line a trial; badge: for shields.io"
     )

@@ -14,7 +14,9 @@ def validate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path", type=Path, nargs="?", default=Path("output"), help="result file or folder; default: output"
     )
-    parser.add_argument("--queries", type=Path, metavar="FILE", help="each file must have a row for each of these")
+    parser.add_argument(
+        "--queries", type=Path, metavar="FILE", help="questions: each result file must have a row for each"
+    )
 
 
 def run_validate(chosen: argparse.Namespace) -> int:

@@ -24,15 +24,17 @@ _NAME_IT = "Name their folder: --kb DIR, or rag_kb_dir in the ini file"
 
 def review_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``queries review``."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="the questions: queries.jsonl")
+    parser.add_argument("file", type=Path, metavar="FILE", help="file of the questions: queries.jsonl")
     documents = "folder of their documents; default: rag_kb_dir of the ini file or KB_DIR, or the file's own folder"
     parser.add_argument("--kb", type=Path, metavar="DIR", help=documents)
     who = "who reviewed, where the page has no name; default: git's user.name, else the system's"
     parser.add_argument("--by", metavar="NAME", help=who)
-    parser.add_argument("--kind", default="", metavar="KIND", help="of this kind alone: direct, multi_hop, negative")
-    parser.add_argument("--only", choices=_STATES, default="", help="in this state alone")
-    parser.add_argument("--sample", type=int, metavar="N", help="so many, drawn; the same ones each time")
-    parser.add_argument("--seed", type=int, default=0, help="another one draws others; default: 0")
+    parser.add_argument(
+        "--kind", default="", metavar="KIND", help="only questions of this kind: direct, multi_hop, negative"
+    )
+    parser.add_argument("--only", choices=_STATES, default="", help="only questions in this state")
+    parser.add_argument("--sample", type=int, metavar="N", help="number of questions, drawn; the same ones each time")
+    parser.add_argument("--seed", type=int, default=0, help="seed: another one draws others; default: 0")
     either = parser.add_mutually_exclusive_group()
     written = "the page that is written, to review in a browser; default: review.html"
     either.add_argument("--page", type=Path, default=Path("review.html"), metavar="HTML", help=written)

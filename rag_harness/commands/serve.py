@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = {
     "profile": "named set of models, as --rag-profile of a test run",
-    "mode": "auto, replay, record or live; default: live",
+    "mode": "how models are asked: auto, replay, record or live; default: live",
     "chat_model": "chat model; default: the profile's",
     "chat_base_url": "OpenAI-compatible endpoint; default: the profile's",
     "embed_model": "embedding model; default: the profile's",
@@ -44,16 +44,21 @@ def serve_arguments(parser: argparse.ArgumentParser) -> None:
         default=usual.concurrency,
         help="questions answered at once; as many again may wait",
     )
-    add("--seconds", type=_seconds, default=usual.seconds, help="that an answer may take")
+    add("--seconds", type=_seconds, default=usual.seconds, help="seconds that an answer may take")
     add(
         "--upload-limit", type=_from(1), default=usual.upload // MIB, metavar="MIB", help="most MiB of an uploaded file"
     )
     add("--rate", default=usual.rate, help="requests of a key that has no rate of its own")
-    add("--trace-days", type=_from(0), default=usual.trace_days, help="that traces are kept; 0 keeps none")
+    add("--trace-days", type=_from(0), default=usual.trace_days, help="days that traces are kept; 0 keeps none")
     add("--trace-content", action="store_true", help="keep questions, answers and prompts in traces, too")
     add("--otlp", default=usual.otlp, metavar="URL", help="export traces to this OpenTelemetry collector")
-    add("--log-format", choices=("json", "text"), default="json", help="of the log on stderr")
-    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="of the log on stderr")
+    add("--log-format", choices=("json", "text"), default="json", help="format of the log on stderr")
+    add(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="least level of the log on stderr",
+    )
     add_settings(parser, _SETTINGS, ("rag-", ""))
 
 

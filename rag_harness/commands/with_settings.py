@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rag_harness.settings.removed import REMOVED
+
 if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.settings import Settings
@@ -16,10 +18,10 @@ _T = TypeVar("_T")
 
 
 def add_settings(parser: argparse.ArgumentParser, helped: Mapping[str, str], prefixes: Iterable[str] = ("",)) -> None:
-    """Declare an option for each setting of ``helped``, once for each prefix: ``rag-`` is pytest's prefix."""
+    """Declare an option for each setting of ``helped``, once for each prefix: ``rag-`` is that of pytest's options."""
     for name, help_ in helped.items():
-        flag = name.replace("_", "-")
-        parser.add_argument(*(f"--{prefix}{flag}" for prefix in prefixes), dest=name, help=help_)
+        flag, spelt = name.replace("_", "-"), [each for each in prefixes if not (each and name in REMOVED)]
+        parser.add_argument(*(f"--{prefix}{flag}" for prefix in spelt), dest=name, help=help_)
 
 
 def add_query_types(parser: argparse.ArgumentParser) -> None:

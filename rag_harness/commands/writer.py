@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
 
 WRITER_SETTINGS = {
-    name: f"as --rag-{name.replace('_', '-')} of a test run, for --writer llm"
-    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget", "prices", "concurrency")
+    "writer_model": "chat model that writes, for --writer llm; default: that of the profile's role writer",
+    "writer_base_url": "its OpenAI-compatible endpoint; default: that of the profile's role writer",
+    **{
+        name: f"as --rag-{name} of a test run, for --writer llm"
+        for name in ("profile", "mode", "budget", "prices", "concurrency")
+    },
 }
 
 

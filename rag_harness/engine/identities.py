@@ -111,7 +111,7 @@ class Identities:
         from rag_harness.models.recording.cassettes import OWN, SERVICES, last_written
 
         settings = self._settings.get()
-        name, folder = self._asked_by(suite), settings.path(settings.cassettes)
+        name, folder = self._asked_by(suite), settings.folder("cassettes")
         if self._is_traced(name):
             folder = folder / OWN
         else:

@@ -171,5 +171,5 @@ def rubric_named(name: str, rubrics: Mapping[str, Rubric], folder: Path) -> Rubr
     if name not in rubrics:
         known: Iterable[str] = rubrics
         said = unknown("rubric", name, sorted(known)) if rubrics else f"There is no rubric {name!r}."
-        raise SettingsError(f"{said} Rubrics are the TOML files of {folder} (--rag-rubrics).")
+        raise SettingsError(f"{said} Rubrics are the TOML files of {folder}.")
     return rubrics[name]

@@ -8,7 +8,7 @@ What a judge is given in place of the question, where something was said before:
   question as the answer has read it. One call a turn, whatever number of answers there are to it.
 - A judge that compares words and vectors gets the turn's own words. Its relevancy is the mean of two, four parts to
   one: of the answer to the turn's own words, and to all that the user has asked so far. So it counts most what is asked
-  now, and a little what the conversation is about. docs/results/conversations.md has what this was chosen by.
+  now, and a little what the conversation is about. docs/dev/results/conversations.md has what this was chosen by.
 """
 
 from __future__ import annotations

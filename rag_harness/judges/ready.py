@@ -54,6 +54,6 @@ def _check_judge(settings: Settings) -> None:
     if has_no_server:
         raise SettingsError(
             f"The judge {name!r} asks a chat model, but {asked.model!r} is the reader in this process. Name one with "
-            f"--rag-judge-model and --rag-judge-base-url, or leave --rag-judge out."
+            f"--rag-judge-model and base_url of the profile's role judge, or leave --rag-judge out."
         )
     check_called(settings, "judge")

@@ -2,7 +2,7 @@
 
 They look for questions, for statements that cannot both hold (``words.contradictions``) and, with the judge's own
 verdicts, for statements that another text supports. What words do not show they do not claim: "cannot tell" is the
-answer to more than half of what may be asked (docs/results/conversations.md has how often).
+answer to more than half of what may be asked (docs/dev/results/conversations.md has how often).
 """
 
 from __future__ import annotations

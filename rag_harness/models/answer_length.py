@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rag_harness.errors import ModelOutputError
+from rag_harness.settings.removed import RARE_TABLE
 
 LONGEST_ANSWER = 200_000
-"""Most characters by default: the longest chapter of a book. ``--rag-max-answer`` changes it."""
+"""Most characters by default: the longest chapter of a book. ``max_answer`` changes it."""
 _KEPT = 4000
 """Characters of a too long answer that a row keeps."""
 
@@ -24,6 +25,7 @@ def answer_too_long(author: str, said: str, longest: int) -> ModelOutputError:
     """Return the error for a too long answer; ``said`` is the text so far."""
     return ModelOutputError(
         f"{author} answered with at least {len(said):,} characters, and {longest:,} are taken. A model that repeats "
-        f"itself needs another prompt or a lower --rag-max-output-tokens; where answers are so long: --rag-max-answer",
+        f"itself needs another prompt or a lower max_tokens of role answer; where answers are so long: max_answer "
+        f"in {RARE_TABLE}",
         said[:_KEPT],
     )

@@ -44,8 +44,8 @@ def check_user(settings: Settings) -> None:
         return
     if endpoint_of(settings, "user").base_url in ("", EMBEDDED_URL):
         raise SettingsError(
-            f"--rag-user-model={settings.user_model} plays a user, and no server is named for it: add "
-            "--rag-user-base-url, or leave --rag-user-model out, and a script plays."
+            f"{settings.user_model} plays a user, and no server is named for it: add base_url to the profile's role "
+            "user, or leave its model out, and a script plays."
         )
     if access_of(settings).calls_network:
         check_called(settings, "user")

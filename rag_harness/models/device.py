@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rag_harness.errors import PrerequisiteError
+from rag_harness.settings.removed import RARE_TABLE
 
 
 def there(device: str) -> str:
@@ -17,6 +18,6 @@ def there(device: str) -> str:
     if not known[device]:
         raise PrerequisiteError(
             f"--rag-device={device}, and torch {torch.__version__} sees no such GPU in this process. Install a build "
-            f"of torch that has it; workers of a Ray cluster see the GPUs that --rag-ray-gpus gives them."
+            f"of torch that has it; workers of a Ray cluster see the GPUs that ray_gpus in {RARE_TABLE} gives them."
         )
     return device

@@ -30,7 +30,8 @@ def of_dry_run(settings: Settings) -> Settings:
     settings = replace(settings, qdrant_url="")
     if _answers_here(settings):
         return settings
-    why = f"DRY_RUN: profile {settings.profile!r} has no recordings of these questions in {settings.cassettes}/, so"
+    where = settings.folder_said("cassettes")
+    why = f"DRY_RUN: profile {settings.profile!r} has no recordings of these questions in {where}/, so"
     for reads in _readers(settings):
         if not embedder_lacks(reads):
             return replace(reads, stands_in=f"{why} {BASELINE_READER} answers")
@@ -43,7 +44,7 @@ def of_dry_run(settings: Settings) -> Settings:
 
 def _is_recorded(settings: Settings) -> bool:
     """Return whether answers of the profile are recorded; where questions have vectors, some of these questions."""
-    recordings = settings.path(settings.cassettes)
+    recordings = settings.folder("cassettes")
     vectors = list((recordings / (settings.stores_of or settings.profile) / "vectors").glob("*/"))
     keys = [key_of("query", text) for text in _questions(settings.queries_path)]
     if vectors and keys:

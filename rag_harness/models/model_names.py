@@ -75,6 +75,6 @@ def no_token_vectors(model: str) -> str:
     """Return why late interaction cannot rerank by a model without token vectors, and what can."""
     return (
         f"embedded/late-interaction compares the vectors of tokens, and {model} gives one vector a text. Rerank with a "
-        "cross-encoder (--rag-rerank-model), embed with sentence-transformers/all-MiniLM-L6-v2 (--rag-embed-model), or "
-        "run e2, which does not rerank."
+        "cross-encoder (rerank_model of the profile), embed with sentence-transformers/all-MiniLM-L6-v2 "
+        "(--rag-embed-model), or run e2, which does not rerank."
     )

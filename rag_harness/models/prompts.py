@@ -1,6 +1,6 @@
 """Prompts: two files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of the caller.
 
-Shipped prompts are in the studies, in authoring and in users. A file of the same name in the folder ``rag_prompts``
+Shipped prompts are in the studies, in authoring and in users. A file of the same name in the folder ``prompts``
 replaces one.
 ``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
 """
@@ -63,10 +63,8 @@ def load_prompts(experiment: str, overrides: Path | None = None) -> Prompts:
     """Return the prompts of ``experiment``. Files in ``overrides`` have priority.
 
     Raises:
-        SettingsError: the folder does not exist, a file is not UTF-8, or a user prompt has no ``{question}``.
+        SettingsError: a file is not UTF-8, or a user prompt has no ``{question}``.
     """
-    if overrides is not None and not overrides.is_dir():
-        raise SettingsError(f"rag_prompts names {overrides}, which is no folder.")
     system, user = (_read(f"{experiment}.{part}.md", overrides) for part in ("system", "user"))
     if "{question}" not in user:
         raise SettingsError(f"{experiment}.user.md has no {{question}}: the model would never see the query.")
@@ -80,7 +78,7 @@ def _read(name: str, overrides: Path | None) -> str:
         except UnicodeDecodeError as error:
             raise SettingsError(f"{overrides / name}: not UTF-8 at byte {error.start}.") from error
     if name not in _shipped():
-        raise SettingsError(f"No prompt {name}. Put a file of that name into the folder that rag_prompts names.")
+        raise SettingsError(f"No prompt {name}. Put a file of that name into the folder prompts/ of your project.")
     return _shipped()[name].read_text(encoding="utf-8").rstrip("\n")
 
 

@@ -98,7 +98,7 @@ def _verdict(gate: Gate, suite: str, table: SuiteTable, settings: Settings, not_
         # Who asks about contexts says that there should be some.
         table = table.retrieving()
     tables, rules = {suite: table}, _rules(table, settings)
-    correct = corrections(settings.path(settings.judges), settings.path(settings.output))
+    correct = corrections(settings.folder("judges"), settings.path(settings.output))
     if gate.turns is None:
         return judge(gate, tables, settings.gate_partial, None, unit_of(gate), correct, rules)
     whole = over_conversations(gate, tables)

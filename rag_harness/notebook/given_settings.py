@@ -13,10 +13,11 @@ from rag_harness.measures import measure_named, parts_of
 from rag_harness.measures.judged.carried import LateMeasure
 from rag_harness.measures.metamorphic import metamorphic_of
 from rag_harness.models.dry_run import of_dry_run
-from rag_harness.settings import RENAMED, Settings, options
+from rag_harness.settings import Settings, options
 from rag_harness.settings.ini_file import ini_values
 from rag_harness.settings.listed import names_in
 from rag_harness.settings.loading import load_settings
+from rag_harness.settings.removed import refuse_removed
 
 _SHORT = {"kb": "kb_dir"}
 _ARGUMENTS = {"queries": "the second argument", "measures": "measures=", "run": "the first argument"}
@@ -24,7 +25,7 @@ _OF_PYTEST = (
     *("affected_by", "attribute", "compare", "engine", "export", "failed_turn", "family", "gate", "gates_elsewhere"),
     *("golden", "undecided", "judge_repeats", "max_age", "metamorphic", "metamorphic_cases", "misses", "not_judged"),
     *("order_seed", "otlp", "ray_address", "ray_gpus", "ray_workers", "repeats", "report", "retriever", "save"),
-    *("sections", "slices", "snapshots", "stop_early", "strict", "tune", "user_base_url", "user_model"),
+    *("sections", "slices", "stop_early", "strict", "tune", "user_base_url", "user_model"),
 )
 """Options that only a run of pytest looks at. Nothing here could keep what they promise."""
 
@@ -52,8 +53,7 @@ def notebook_settings(given: Mapping[str, Any], measures: Sequence[str]) -> Sett
 def _check_names(names: Iterable[str]) -> None:
     known = [each.name for each in options()]
     for name in names:
-        if name in RENAMED:
-            raise SettingsError(f"evaluate: {name} is now called {RENAMED[name]}.")
+        refuse_removed(f"evaluate: {name}", name)
         if name in _ARGUMENTS:
             raise SettingsError(f"evaluate: {name} is no option here: it is {_ARGUMENTS[name]}.")
         if name in _OF_PYTEST:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from rag_harness.errors import ModelOutputError
 from rag_harness.settings import Settings
+from rag_harness.settings.removed import RARE_TABLE
 from rag_harness.types import PipelineOutput
 
 MOST_CONTEXTS = 1_000
-"""Most contexts by default. ``--rag-max-contexts`` changes it."""
+"""Most contexts by default. ``max_contexts`` changes it."""
 
 
 def most_contexts(settings: Settings) -> int:
@@ -37,5 +38,5 @@ def check_number(number: int, most: int, author: str) -> None:
     if number > most:
         raise ModelOutputError(
             f"{author} returned {number:,} contexts, and {most:,} are taken at most. Let it return those that the "
-            f"answer was made of; where they are so many: --rag-max-contexts"
+            f"answer was made of; where they are so many: max_contexts in {RARE_TABLE}"
         )

@@ -109,7 +109,7 @@ def _unread(raw: str, finish_reason: str) -> str:
     if finish_reason == "length":
         return (
             "The model reached its limit in the middle of its answer (finish_reason 'length'); allow more with "
-            "--rag-max-output-tokens, or have it say less."
+            "max_tokens of role answer, or have it say less."
         )
     return f"The model's answer is not the JSON that was asked for: {raw[:120]!r}"
 

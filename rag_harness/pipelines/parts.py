@@ -73,7 +73,7 @@ class RunParts:
 
     def _open_cassettes(self) -> Cassettes:
         settings = self.settings
-        folder = settings.path(settings.cassettes) / settings.profile
+        folder = settings.folder("cassettes") / settings.profile
         return Cassettes(folder, secrets_of(settings), self.scrub, settings.abridge)
 
     def under(self, settings: Settings) -> RunParts:
@@ -140,8 +140,7 @@ class RunParts:
 
     def prompts(self, experiment: str) -> Prompts:
         """Return the templates of an experiment."""
-        folder = self.settings.path(self.settings.prompts) if self.settings.prompts else None
-        found = load_prompts(experiment, folder)
+        found = load_prompts(experiment, self.settings.folder("prompts"))
         note("prompts", load_prompts.__module__, prompt_files=json_digest([found.system, found.user]))
         return found
 

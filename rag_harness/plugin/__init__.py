@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_harness.errors import SettingsError
 from rag_harness.plugin import activation, hookspecs
 from rag_harness.plugin.begun_mark import refused
 from rag_harness.plugin.expect_marks import is_marked_itself
@@ -65,8 +66,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
     """Have pytest say what was meant by an option of ours that is misspelt, should it refuse the command line."""
-    if any(each.startswith("--rag-") for each in args):
+    if not any(each.startswith("--rag-") for each in args):
+        return
+    try:
         hint_at_misspelt(parser, args)
+    except SettingsError as error:
+        raise usage_error(error) from None
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

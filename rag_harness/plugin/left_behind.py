@@ -55,4 +55,4 @@ def _leave_golden_files(settings: Settings, findings: RunFindings) -> None:
 
 def baseline_file(settings: Settings, name: str) -> Path:
     """Return the place of the saved run of that name."""
-    return settings.path(settings.baselines) / f"{name}.json"
+    return settings.folder("baselines") / f"{name}.json"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_harness.errors import DataError, SettingsError, meant
-from rag_harness.settings import RENAMED, Settings, env_name, options
+from rag_harness.settings import Settings, env_name, help_sentence, options
+from rag_harness.settings.removed import refuse_removed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,22 +18,50 @@ if TYPE_CHECKING:
     import pytest
 
 
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "first steps": (
+        *("kb_dir", "queries", "run", "limit", "profile", "mode", "judge", "judge_model", "output", "report"),
+    ),
+    "answers": (
+        *("map", "bad_queries", "query_types", "unreadable", "charset", "language", "dataset", "project", "endpoint"),
+        *("config", "define", "embed_model", "embed_max_tokens", "embed_backend", "device", "chunker", "chunk_size"),
+        *("chunk_overlap", "near_duplicates", "index", "qdrant_url", "top_k", "candidates", "history", "repeats"),
+        *("golden", "retriever", "k", "strict", "misses", "export", "tune"),
+    ),
+    "gates": (
+        *("gate", "expect", "gate_partial", "gate_unreviewed", "verdict", "family", "undecided", "not_judged"),
+        *("foreign_text", "max_age", "max_unmeasured", "cluster", "population", "stop_early", "affected_by"),
+        *("save", "compare"),
+    ),
+    "judging": (
+        *("measures", "panel", "judge_repeats", "slices", "headline", "sections", "attribute", "metamorphic"),
+        *("metamorphic_cases", "otlp"),
+    ),
+    "recording": ("rerecord", "abridge", "overwrite", "resume", "cache_dir", "logs"),
+    "scale": ("concurrency", "engine", "ray_address", "timeout", "deadline", "rpm", "tpm", "budget", "prices"),
+}
+"""The groups of ``pytest --help``, with the names of their options."""
+
+
 def add_options(parser: pytest.Parser) -> None:
     """Declare ``--rag-*`` and ``rag_*``."""
-    group = parser.getgroup("rag", "rag_harness: evaluation of RAG pipelines")
-    for each in options():
-        text = f"{each.metadata['help']} [{env_name(each)}]".replace("%", "%%")
-        flag = _flag(each.name)
-        if each.default is False:
-            group.addoption(flag, dest=f"rag_{each.name}", action="store_true", default=None, help=text)
-        elif each.default == ():
-            group.addoption(flag, dest=f"rag_{each.name}", action="append", default=None, help=text)
-        else:
-            group.addoption(flag, *SHORT.get(each.name, ()), dest=f"rag_{each.name}", default=None, help=text)
-        if each.metadata.get("secret"):
-            continue  # an API key must not stand in an ini file, which is committed
-        kind: Literal["linelist", "string"] = "linelist" if each.default == () else "string"
-        parser.addini(f"rag_{each.name}", each.metadata["help"], type=kind, default=None)
+    known = {each.name: each for each in options()}
+    for title, names in GROUPS.items():
+        group = parser.getgroup(f"rag {title}", f"rag_harness, {title}")
+        for name in names:
+            _declare(parser, group, known[name])
+
+
+def _declare(parser: pytest.Parser, group: pytest.OptionGroup, each: Field[Any]) -> None:
+    name, flag, text = f"rag_{each.name}", _flag(each.name), help_sentence(each).replace("%", "%%")
+    about: dict[str, Any] = {"dest": name, "default": None, "help": f"{text} [{env_name(each)}]"}
+    if each.default is False:
+        about["action"] = "store_true"
+    elif each.default == ():
+        about["action"] = "append"
+    group.addoption(flag, *SHORT.get(each.name, ()), **about)
+    kind: Literal["linelist", "string"] = "linelist" if each.default == () else "string"
+    parser.addini(name, help_sentence(each), type=kind, default=None)
 
 
 SHORT = {"kb_dir": ("--rag-kb",)}
@@ -45,16 +74,14 @@ def hint_at_misspelt(parser: pytest.Parser, args: Sequence[str]) -> None:
     Pytest itself says only which arguments it does not know, and a conftest may declare options after this.
 
     Raises:
-        pytest.UsageError: an option has another name now.
+        SettingsError: an option was removed; says what is used in its place.
     """
     from rag_harness.errors import name_meant
-    from rag_harness.plugin.screen import usage_error
 
     known = [flag for each in options() for flag in (_flag(each.name), *SHORT.get(each.name, ()))]
     named = [name for each in args if (name := each.partition("=")[0]).startswith("--rag-")]
-    for old, new in RENAMED.items():
-        if _flag(old) in named:
-            raise usage_error(f"{_flag(old)} is now called {_flag(new)}.")
+    for name in named:
+        refuse_removed(name, name.removeprefix("--rag-").replace("-", "_"))
     near = [near for name in named if name not in known and (near := name_meant(name, known))]
     if near:
         parser.extra_info["did you mean"] = ", ".join(near)
@@ -88,8 +115,7 @@ def _from_here(here: Path, name: str, value: Any) -> Any:
 
 def ini(config: pytest.Config) -> dict[str, Any]:
     """Return the options that the ini file sets."""
-    named = [each.name for each in options() if not each.metadata.get("secret")]
-    given = {name: config.getini(f"rag_{name}") for name in named}
+    given = {each.name: config.getini(f"rag_{each.name}") for each in options()}
     return {name: value for name, value in given.items() if value not in (None, "", [])}
 
 
@@ -107,14 +133,8 @@ def settings_folder(config: pytest.Config) -> Path:
 
 
 def command_said(config: pytest.Config) -> str:
-    """Return the command of this run, without keys."""
-    secret, shown = {_flag(each.name) for each in options() if each.metadata.get("secret")}, ["pytest"]
-    is_key = False
-    for arg in map(str, config.invocation_params.args):
-        name, has_value, _ = arg.partition("=")
-        shown.append("…" if is_key else f"{name}=…" if name in secret and has_value else arg)
-        is_key = arg in secret
-    return shlex.join(shown)
+    """Return the command of this run."""
+    return shlex.join(["pytest", *map(str, config.invocation_params.args)])
 
 
 def is_used(config: pytest.Config) -> bool:
@@ -132,10 +152,10 @@ def _check_ini(config: pytest.Config) -> None:
     from rag_harness.settings.ini_file import keys_of
 
     for key in keys_of(config.inipath) if config.inipath else ():
-        if new := RENAMED.get(key.removeprefix("rag_")):
-            raise SettingsError(f"{config.inipath}: {key} is now called rag_{new}.")
+        if key.startswith("rag_"):
+            refuse_removed(f"{config.inipath}: {key}", key.removeprefix("rag_"))
         if key.startswith("rag_") and not _is_declared(config, key):
-            near = meant(key, [f"rag_{each.name}" for each in options() if not each.metadata.get("secret")])
+            near = meant(key, [f"rag_{each.name}" for each in options()])
             raise SettingsError(f"{config.inipath}: {key} is no option.{near} pytest --help has all.")
 
 

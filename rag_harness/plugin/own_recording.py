@@ -105,7 +105,7 @@ def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
     # A conftest.py of a subfolder may define another scrub.
     known = stash.setdefault(OWN_CASSETTES, {})
     if scrub not in known:
-        folder = settings.path(settings.cassettes) / OWN
+        folder = settings.folder("cassettes") / OWN
         known[scrub] = Cassettes(folder, secrets_of(settings), scrub, settings.abridge)
     return known[scrub]
 

@@ -63,7 +63,7 @@ class RecordingReport:
         if not unused:
             return []
         log.info("Recordings that this run did not ask for: %s", unused)
-        where = f"{session.settings.cassettes}/{session.settings.profile}/"
+        where = f"{session.settings.folder_said('cassettes')}/{session.settings.profile}/"
         return [f"{len(unused)} recordings in {where} are not of this run, e.g. {unused[0]}; all are in the log."]
 
 

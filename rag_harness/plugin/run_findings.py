@@ -137,7 +137,7 @@ class RunFindings:
         from rag_harness.report.panels import panel_findings
 
         settings = self._session.settings
-        return panel_findings(self.tables, settings.path(settings.judges))
+        return panel_findings(self.tables, settings.folder("judges"))
 
     @cached_property
     def noises(self) -> list[Noise]:

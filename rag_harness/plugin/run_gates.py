@@ -158,7 +158,7 @@ class RunGates:
         if why := self._not_comparable(gate, refused):
             return Verdict(gate, "failed", reason=why)
         baseline = self.baseline.suites if self.baseline else {}
-        correct = corrections(settings.path(settings.judges), self._session.output)
+        correct = corrections(settings.folder("judges"), self._session.output)
         rules = self._rules_for(gate, self._rules, self.findings.has_settled(gate.suite))
         is_all = self._has_all_affected(gate)
         if is_all:

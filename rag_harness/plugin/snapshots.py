@@ -88,11 +88,11 @@ class Snapshots:
         from rag_harness.expectations.snapshot_file import ENDING, read_snapshots
 
         settings = self._settings.get()
-        folder = settings.path(settings.snapshots)
+        folder = settings.folder("snapshots")
         if folder.name == self._config.getoption("snapshot_dirname", ""):
             raise SettingsError(
-                f"rag_snapshots is {settings.snapshots}. {folder.name} is syrupy's own folder: it deletes what no "
-                f"assertion of a test has asked for. Choose another: --rag-snapshots=snapshots"
+                f"--snapshot-dirname is {folder.name}, where answers are kept: syrupy deletes in its own folder what "
+                f"no assertion of a test has asked for. Name another for syrupy: --snapshot-dirname=__snapshots__"
             )
         file = folder / f"{experiment}{ENDING}"
         return file, read_snapshots(file)

@@ -77,7 +77,7 @@ class WantedMeasures:
 
     def _folder(self) -> Path:
         settings = self._settings()
-        return settings.path(settings.rubrics)
+        return settings.folder("rubrics")
 
     def _read_rubrics(self) -> Mapping[str, Rubric]:
         from rag_harness.expectations.rubrics import read_rubrics

@@ -1,7 +1,7 @@
 """Makes a question that stands alone by rules over words: a turn takes over the words that it lacks.
 
 The rules and their numbers were chosen on the half of the conversations that is for that, before the other half was
-looked at (docs/results/conversations.md). What was tried and gained half a turn of 51 there at most is not in: the
+looked at (docs/dev/results/conversations.md). What was tried and gained half a turn of 51 there at most is not in: the
 sentences of the last exchange in place of words, the words since the last change of subject alone, a greater weight of
 what the user said or of what was said last, a second search for the turn alone, and whether the pages spoken of have
 its words.

@@ -5,7 +5,7 @@ lower case, drop Lucene's 33 stop words, stem by Porter's algorithm of 1980. A t
 its own elided words and stop words, and is stemmed by its own Snowball stemmer; without rules it is taken as English.
 
 Two things differ from Lucene: lengths are exact and not rounded to a byte, and scripts without blanks between words are
-cut into pairs of characters, as by its CJKAnalyzer. docs/results/validation.md compares the results with Anserini.
+cut into pairs of characters, as by its CJKAnalyzer. docs/dev/results/validation.md compares the results with Anserini.
 
 The scores equal those of bm25s to the last bit; tests check that. bm25s itself takes 0.2 s to import, in every process
 that reranks.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.settings.table import RENAMED, Mode, Settings, affecting, env_name, masked, options
+from rag_harness.settings.table import Mode, Settings, affecting, env_name, help_sentence, masked, options
 
 if TYPE_CHECKING:
     from rag_harness.settings.access import Access, access_of
 
-__all__ = ["RENAMED", "Access", "Mode", "Settings", "access_of", "affecting", "env_name", "masked", "options"]
+__all__ = ["Access", "Mode", "Settings", "access_of", "affecting", "env_name", "help_sentence", "masked", "options"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,29 +10,28 @@ from iniconfig import IniConfig, ParseError
 
 from rag_harness.errors import SettingsError
 from rag_harness.settings.profiles import parsed_toml
+from rag_harness.settings.removed import refuse_removed
 from rag_harness.settings.table import options
 
 IniTable = Mapping[str, Any]
 _OF_QUESTIONS = ("query_types",)
-"""Lists that change no result, yet do not belong to a run."""
+"""Lists that do not belong to a run."""
 
 
 def ini_values(folder: Path) -> dict[str, Any]:
     """Return the options that the suite in ``folder`` sets.
 
-    Lists that change no result (gates, slices) belong to a run and are left out, apart from ``query_types``, which is
-    about the questions.
+    Lists (gates, slices) belong to a run and are left out, apart from ``query_types``, which is about the questions.
 
     Raises:
-        SettingsError: the file cannot be read.
+        SettingsError: the file cannot be read, or sets an option that was removed.
     """
-    names = {
-        f"rag_{each.name}": each.name
-        for each in options()
-        if not each.metadata.get("secret")
-        and (each.default != () or each.metadata["affects"] != "nothing" or each.name in _OF_QUESTIONS)
-    }
-    return {names[key]: value for key, value in _found(folder).items() if key in names and value not in ("", [])}
+    names = {f"rag_{each.name}": each.name for each in options() if each.default != () or each.name in _OF_QUESTIONS}
+    found = _found(folder)
+    for key in found:
+        if key.startswith("rag_"):
+            refuse_removed(f"The ini key {key}", key.removeprefix("rag_"))
+    return {names[key]: value for key, value in found.items() if key in names and value not in ("", [])}
 
 
 def keys_of(file: Path) -> list[str]:

@@ -16,11 +16,12 @@ from rag_harness.settings.judge_keys import named_key, settings_by_table
 from rag_harness.settings.literal_keys import check_address, check_no_keys, shown_value
 from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
-from rag_harness.settings.profiles import Profile, profiles, pyproject_entry, pyproject_table
+from rag_harness.settings.profiles import Profile, check_table_keys, profiles, pyproject_entry, pyproject_table
 from rag_harness.settings.reliability_numbers import reliability_numbers
+from rag_harness.settings.removed import RARE_TABLE, REMOVED, refuse_removed
 from rag_harness.settings.request_fields import RequestFields
 from rag_harness.settings.role_tables import ROLES, prefix_of
-from rag_harness.settings.table import RENAMED, Settings, env_name
+from rag_harness.settings.table import Settings, env_name
 
 if TYPE_CHECKING:
     from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -35,6 +36,10 @@ _REMOVED = {
     ): "a gate on measure~calibrated corrects any rule's figure; take mean or median",
 }
 """What is used in place of a value that was removed."""
+
+
+_PLACED = frozenset(env_name(each) for each in fields(Settings) if "place" in each.metadata)
+"""Names of options that no variable sets."""
 
 
 def load_settings(
@@ -62,7 +67,7 @@ def load_settings(
         Prices.load(settings.prices_path)  # an error comes now, and not in the first row
     defined = own_options(Path(rootdir), settings.define)
     data, endpoints = _data(settings, command_line or {}), _endpoints(settings)
-    numbers = reliability_numbers(Path(rootdir), settings.threshold, settings.weight)
+    numbers = reliability_numbers(Path(rootdir))
     settings = replace(
         settings,
         data=data,
@@ -142,9 +147,10 @@ def _validated(
     model, dotenv = _pydantic_model(), rootdir / ".env"
     try:
         sources = (DotEnvSettingsSource(model, env_file=dotenv), EnvSettingsSource(model))
-        _refuse_renamed([name for source in sources for name in source.env_vars])
-        named = {name: value for source in sources for name, value in source().items()}
-        found = model(**{**_by_env_name(ini), **named, **_by_env_name(command_line)})
+        _refuse_variables([name for source in sources for name in source.env_vars])
+        named = {name: value for source in sources for name, value in source().items() if name not in _PLACED}
+        said = _by_env_name(_rare(rootdir)) | _by_env_name(ini) | named | _by_env_name(command_line)
+        found = model(**said)
         return dict(found.model_dump()), found.model_fields_set
     except ValidationError as error:
         by_name = {env_name(each): each for each in fields(Settings)}
@@ -154,10 +160,23 @@ def _validated(
         raise SettingsError(f"{dotenv}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from None
 
 
-def _refuse_renamed(variables: Collection[str]) -> None:
-    for old, new in RENAMED.items():
-        if f"rag_{old}" in map(str.lower, variables):
-            raise SettingsError(f"The variable RAG_{old.upper()} is now called RAG_{new.upper()}.")
+def _refuse_variables(names: Collection[str]) -> None:
+    """Refuse variables of options that were removed: they would change nothing, and nobody would see it."""
+    given = {name.upper() for name in names}
+    for name in REMOVED:
+        if (variable := f"RAG_{name.upper()}") in given:
+            refuse_removed(f"The variable {variable}", name)
+
+
+def _rare(rootdir: Path) -> Mapping[str, Any]:
+    """Return the options of ``[tool.rag_harness.settings]``."""
+    table = pyproject_table(rootdir, "settings", "one value an option")
+    check_table_keys(
+        f"pyproject.toml, {RARE_TABLE}",
+        table,
+        [each.name for each in fields(Settings) if each.metadata.get("place") == RARE_TABLE],
+    )
+    return table
 
 
 def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,6 +186,8 @@ def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:
 def _explain(line: Any, each: Field[Any]) -> str:
     shown = "…" if each.metadata.get("secret") else shown_value(line["input"])
     where = f"{env_name(each)} in the environment or .env"
+    if "place" in each.metadata:
+        return f"{each.name} is {shown}: {line['msg']}. Set it in {each.metadata['place']} of pyproject.toml."
     if each.metadata["flag"] and not each.metadata.get("secret"):
         where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
     removed = _REMOVED.get((each.name, str(line["input"])))

@@ -1,17 +1,17 @@
 """Thresholds and weights of the reliability engine: the defaults, and what a suite sets in their place.
 
 ``[tool.rag_harness.reliability]`` of pyproject.toml has the tables ``thresholds``, ``strict``, ``weights`` and
-``formula``. ``--rag-threshold`` and ``--rag-weight`` set single values, and win over the tables.
+``formula``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rag_harness.errors import SettingsError, unknown
+from rag_harness.errors import SettingsError
 from rag_harness.settings.profiles import check_table_keys, pyproject_table
 
 WEAK_SIGNALS = ("LOW_RELEVANCE", "LOW_COVERAGE")
@@ -98,40 +98,19 @@ class ReliabilityNumbers:
 USUAL = ReliabilityNumbers()
 """The numbers of a suite that sets none."""
 _KINDS: Mapping[str, Any] = {each.name: getattr(USUAL, each.name) for each in fields(USUAL)}
-_Place = tuple[str, str]
-"""The table of a number and its name in it."""
 
 
-def _places(kind: str, prefix: str = "") -> dict[str, _Place]:
-    return {f"{prefix}{name}": (kind, name) for name in asdict(_KINDS[kind])}
-
-
-_THRESHOLDS = _places("thresholds") | _places("strict", "strict.")
-_WEIGHTS = _places("weights") | _places("formula")
-
-
-def reliability_numbers(
-    rootdir: Path, thresholds: Sequence[str] = (), weights: Sequence[str] = ()
-) -> ReliabilityNumbers | None:
-    """Return the numbers of a suite, or None where it sets none.
-
-    Args:
-        rootdir: the folder of pyproject.toml.
-        thresholds: texts ``NAME=VALUE``, or ``strict.NAME=VALUE``.
-        weights: texts ``NAME=VALUE``, of both kinds of weights.
+def reliability_numbers(rootdir: Path) -> ReliabilityNumbers | None:
+    """Return the numbers of a suite, whose pyproject.toml is in ``rootdir``, or None where it sets none.
 
     Raises:
         SettingsError: a name is not known, a value is no number from 0 to 1, or the numbers do not fit together.
     """
     tables = pyproject_table(rootdir, "reliability", "thresholds, strict, weights and formula")
-    if not (tables or thresholds or weights):
+    if not tables:
         return None
     check_table_keys(f"pyproject.toml, [{_TABLE}]", tables, _KINDS)
     given = {kind: _of_table(kind, tables.get(kind, {})) for kind in _KINDS}
-    for option, known, texts in (("threshold", _THRESHOLDS, thresholds), ("weight", _WEIGHTS, weights)):
-        for text in texts:
-            (kind, name), value = _of_option(option, known, text)
-            given[kind][name] = value
     found = ReliabilityNumbers(**{kind: replace(usual, **given[kind]) for kind, usual in _KINDS.items()})
     for problem in _problems(found):
         raise SettingsError(f"The numbers of the reliability engine do not fit together: {problem}")
@@ -144,18 +123,6 @@ def _of_table(kind: str, table: Any) -> dict[str, float]:
         raise SettingsError(f"{where} is {table!r}: expected a table of numbers.")
     check_table_keys(where, table, asdict(_KINDS[kind]))
     return {name: _share(f"{where}: {name}", value) for name, value in table.items()}
-
-
-def _of_option(option: str, known: Mapping[str, _Place], text: str) -> tuple[_Place, float]:
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals:
-        raise SettingsError(f"rag_{option} is {text!r}: expected NAME=VALUE.")
-    if name not in known:
-        raise SettingsError(f"rag_{option} {text!r}: {unknown(option, name, known)}")
-    try:
-        return known[name], _share(f"rag_{option} {name}", float(value))
-    except ValueError:
-        raise SettingsError(f"rag_{option} {name} is {value!r}: expected a number from 0 to 1.") from None
 
 
 def _share(where: str, value: Any) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rag_harness.settings.affects import Affects
+from rag_harness.settings.removed import RARE_TABLE
 
 if TYPE_CHECKING:
     from rag_harness.settings.configuration_spec import ConfigurationSpec
@@ -33,13 +34,27 @@ ForeignText = Literal["refuse", "allow"]
 FailedTurn = Literal["shown", "skip"]
 PanelRule = Literal["", "majority", "mean", "median"]
 Population = Literal["like", "finite"]
-RENAMED = {"inconclusive": "undecided"}
-"""What options are called that had another name."""
 
 
 def option(default: _T, help_: str, affects: Affects, *, env: str = "", flag: bool = True, **limits: Any) -> _T:
     """Declare an option. ``env`` replaces the usual ``RAG_<NAME>``; ``limits`` are pydantic's (ge, le, min_length)."""
     about = {"help": help_, "affects": affects, "env": env, "flag": flag, "limits": limits}
+    made: _T = field(default=default, metadata=about)
+    return made
+
+
+def role_option(default: _T, help_: str, affects: Affects, **about: Any) -> _T:
+    """Declare an option that a table of a profile sets, or the profile itself. It has no flag and no variable."""
+    made: _T = field(
+        default=default,
+        metadata={"help": help_, "affects": affects, "env": "", "flag": False, "place": "a profile"} | about,
+    )
+    return made
+
+
+def rare_option(default: _T, help_: str, affects: Affects, **limits: Any) -> _T:
+    """Declare an option that ``[tool.rag_harness.settings]`` of pyproject.toml sets. It has no flag and no variable."""
+    about = {"help": help_, "affects": affects, "env": "", "flag": False, "place": RARE_TABLE, "limits": limits}
     made: _T = field(default=default, metadata=about)
     return made
 
@@ -75,10 +90,9 @@ def derived(default: _T, help_: str, affects: Affects, *, if_set: bool = False) 
     return made
 
 
-def secret(help_: str, env: str, *, flag: bool = False) -> str:
-    """Declare a secret key. It comes from the environment or ``.env``, with ``flag`` also from the command line. No ini
-    file may hold it, and it is never shown."""
-    about = {"help": help_, "affects": "nothing", "env": env, "flag": flag, "secret": True}
+def secret(help_: str, env: str) -> str:
+    """Declare a secret key. It comes from the environment or ``.env``, nothing else holds it, and it is never shown."""
+    about = {"help": help_, "affects": "nothing", "env": env, "flag": False, "secret": True}
     made: str = field(default="", metadata=about, repr=False)
     return made
 
@@ -131,9 +145,13 @@ class Settings:
         "data",
     )
     output: str = path_option("output", "folder, or directory, for the results of runs", "nothing")
-    prompts: str = path_option("", "folder of prompt files that replace the built-in ones, e.g. e3.system.md", "data")
+    project: str = path_option(
+        "",
+        "folder that has cassettes/, baselines/, judges/, rubrics/, snapshots/, reliability/ and prompts/; default: "
+        "that of the ini file",
+        "nothing",
+    )
     logs: str = path_option("logs", "folder for the log file", "nothing")
-    cassettes: str = path_option("cassettes", "folder of recordings", "nothing")
     cache_dir: str = path_option(
         ".rag_cache", "folder for vectors that were computed locally; safe to delete", "nothing"
     )
@@ -141,7 +159,7 @@ class Settings:
     profile: str = option(
         "embedded", "named set of models and endpoints: embedded, simulated, openrouter, mock or your own", "generation"
     )
-    mode: Mode = option("auto", "auto, replay, record or live", "nothing")
+    mode: Mode = option("auto", "how models are asked: auto, replay, record or live", "nothing")
     dry_run: bool = option(
         False,
         "mode replay that also computes what it can here: call nobody, and let the mock answer where nothing else can",
@@ -160,15 +178,15 @@ class Settings:
         "nothing",
     )
 
-    chat_model: str = option("", "chat model; default: the profile's", "generation")
-    chat_base_url: str = address_option(
-        "", "OpenAI-compatible endpoint; default: the profile's", "generation", "RAG_CHAT_API_KEY"
+    chat_model: str = role_option("", "chat model; default: the profile's", "generation")
+    chat_base_url: str = role_option(
+        "", "OpenAI-compatible endpoint; default: the profile's", "generation", address=True, key="RAG_CHAT_API_KEY"
     )
     embed_model: str = option("", "embedding model; default: the profile's", "retrieval")
     embed_max_tokens: int = option(
         0, "longest input of a local embedding model in tokens; 0 is its default", "retrieval", ge=0
     )
-    precision: Precision = option(
+    precision: Precision = rare_option(
         "float32", "precision of local models' weights: float32, or bfloat16 where the CPU supports it", "retrieval"
     )
     # It changes the last digits of vectors and scores. The model's revision contains it.
@@ -179,10 +197,10 @@ class Settings:
         "what computes a local embedding model: torch, onnx (ONNX Runtime), or onnx-int8, with weights of eight bits",
         "nothing",
     )
-    embed_base_url: str = address_option(
-        "", "endpoint for embeddings; default: the profile's", "retrieval", "OPENAI_API_KEY"
+    embed_base_url: str = role_option(
+        "", "endpoint for embeddings; default: the profile's", "retrieval", address=True, key="OPENAI_API_KEY"
     )
-    rerank_model: str = option("", "reranker; default: the profile's", "reranking")
+    rerank_model: str = role_option("", "reranker; default: the profile's", "reranking")
     chunker: str = option("sections", "how pages are cut, by its registered name", "retrieval")
     index: str = option(
         "qdrant",
@@ -192,29 +210,27 @@ class Settings:
     qdrant_url: str = address_option(
         "", "Qdrant server or cluster; default: an index in this process", "nothing", "QDRANT_API_KEY"
     )
-    qdrant_api_key: str = secret(
-        "key for the Qdrant server; better in the variable: others on this machine see a command line",
-        "QDRANT_API_KEY",
-        flag=True,
-    )
-    qdrant_cluster: tuple[str, ...] = option(
+    qdrant_api_key: str = secret("key for the Qdrant server", "QDRANT_API_KEY")
+    qdrant_cluster: tuple[str, ...] = rare_option(
         (),
         "how a collection on the Qdrant server is spread and written, repeatable: shards=6 replicas=2 batch=512",
         "nothing",
     )
-    qdrant_graph: tuple[str, ...] = option(
+    qdrant_graph: tuple[str, ...] = rare_option(
         (),
         "search the Qdrant server by a graph, repeatable: m=16 ef=128 quantize=int8; default: every vector is compared",
         "nothing",
     )
-    temperature: float = option(0.0, "sampling temperature of the chat model", "generation", ge=0, le=2)
-    seed: int = option(7, "seed sent to the chat model", "generation")
-    max_output_tokens: int = option(1024, "longest answer in tokens", "generation", ge=1)
-    max_answer: int = option(
+    temperature: float = role_option(
+        0.0, "sampling temperature of the chat model", "generation", limits={"ge": 0, "le": 2}
+    )
+    seed: int = role_option(7, "seed sent to the chat model", "generation")
+    max_output_tokens: int = role_option(1024, "longest answer in tokens", "generation", limits={"ge": 1})
+    max_answer: int = rare_option(
         200_000, "longest answer in characters; a longer one is a failed trial, however it came", "generation", ge=1
     )
     # It changes no figure: a trial with more has none.
-    max_contexts: int = option(
+    max_contexts: int = rare_option(
         1_000, "most contexts of an answer; a trial with more is a failed one, and none is left out", "nothing", ge=1
     )
 
@@ -286,7 +302,7 @@ class Settings:
         "experiment is then called c1-own), or both",
         "nothing",
     )
-    failed_turn: FailedTurn = option(
+    failed_turn: FailedTurn = rare_option(
         "shown",
         "after a turn that failed, with own history: shown asks later turns with what a user sees, skip asks none",
         "nothing",
@@ -299,7 +315,7 @@ class Settings:
     stop_early: bool = option(
         False, "ask cases in random order, and stop asking an experiment when all its gates are settled", "nothing"
     )
-    order_seed: int = option(0, "seed of the order in which --rag-stop-early asks cases", "nothing")
+    order_seed: int = rare_option(0, "seed of the order in which --rag-stop-early asks cases", "nothing")
     strict: bool = option(False, "a miss of the golden suite is a failure", "nothing")
     misses: str = path_option("", "write the misses of the golden suite to this file, as JSONL", "nothing")
     export: str = option("", "write run and qrels of the golden suite: trec:DIR", "nothing")
@@ -314,7 +330,6 @@ class Settings:
     )
     save: str = option("", "keep this run as a baseline under this name", "nothing")
     compare: str = option("", "say what changed since the baseline of this name", "nothing")
-    baselines: str = path_option("baselines", "folder of saved baselines", "nothing")
 
     measures: tuple[str, ...] = option(
         (), "what is judged, by name, separated by commas, or repeatable; what a gate names is judged anyway", "nothing"
@@ -331,22 +346,42 @@ class Settings:
         "chat model that judges, or the encoder's classifier; default: the profile's, else the chat model",
         "judging",
     )
-    judge_base_url: str = address_option(
-        "", "OpenAI-compatible endpoint of the judge; default: the chat model's", "judging", "RAG_JUDGE_API_KEY"
+    judge_base_url: str = role_option(
+        "",
+        "OpenAI-compatible endpoint of the judge; default: the chat model's",
+        "judging",
+        address=True,
+        key="RAG_JUDGE_API_KEY",
     )
-    writer_model: str = option("", "chat model of role writer: other words for questions, summaries for t5", "nothing")
-    writer_base_url: str = address_option(
-        "", "OpenAI-compatible endpoint of the writer; default: the chat model's", "nothing", "RAG_WRITER_API_KEY"
+    writer_model: str = role_option(
+        "", "chat model of role writer: other words for questions, summaries for t5", "nothing"
     )
-    rewrite_model: str = option("", "chat model of role rewrite, which makes questions that stand alone", "nothing")
-    rewrite_base_url: str = address_option(
-        "", "OpenAI-compatible endpoint of role rewrite; default: the chat model's", "nothing", "RAG_REWRITE_API_KEY"
+    writer_base_url: str = role_option(
+        "",
+        "OpenAI-compatible endpoint of the writer; default: the chat model's",
+        "nothing",
+        address=True,
+        key="RAG_WRITER_API_KEY",
     )
-    user_model: str = option(
+    rewrite_model: str = role_option(
+        "", "chat model of role rewrite, which makes questions that stand alone", "nothing"
+    )
+    rewrite_base_url: str = role_option(
+        "",
+        "OpenAI-compatible endpoint of role rewrite; default: the chat model's",
+        "nothing",
+        address=True,
+        key="RAG_REWRITE_API_KEY",
+    )
+    user_model: str = role_option(
         "", "chat model of role user, which plays the users of scenarios; default: a script plays them", "nothing"
     )
-    user_base_url: str = address_option(
-        "", "OpenAI-compatible endpoint of role user; default: the chat model's", "nothing", "RAG_USER_API_KEY"
+    user_base_url: str = role_option(
+        "",
+        "OpenAI-compatible endpoint of role user; default: the chat model's",
+        "nothing",
+        address=True,
+        key="RAG_USER_API_KEY",
     )
     judge_repeats: int = option(
         0, "judge 50 of the rows so many times again, and say how often verdicts flip", "nothing", ge=0, le=20
@@ -376,20 +411,6 @@ class Settings:
         "all, with -q gates and what they rest on",
         "nothing",
     )
-    judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
-    rubrics: str = path_option(
-        "rubrics",
-        "folder of rubrics, criteria that a judge compares answers with: tone.toml is rubric_tone",
-        "nothing",
-    )
-    snapshots: str = path_option(
-        "snapshots", "folder of snapshots of answers, a file of syrupy's an experiment", "nothing"
-    )
-    reliability: str = path_option("reliability", "folder of calibrations of r1's confidence", "nothing")
-    threshold: tuple[str, ...] = option(
-        (), "limit of r1's decisions, repeatable: passed=0.7, of mode strict strict.passed=0.8", "reliability"
-    )
-    weight: tuple[str, ...] = option((), "weight of r1's signals, repeatable: relevance=0.5, alpha=0.6", "reliability")
     attribute: bool = option(
         False, "say why trials failed: run each failed one again with one thing changed, after the tests", "nothing"
     )
@@ -417,8 +438,10 @@ class Settings:
     ray_address: str = address_option(
         "", "Ray cluster: auto, HOST:PORT or ray://HOST:PORT; default: one that is started on this machine", "nothing"
     )
-    ray_workers: int = option(0, "worker processes on the Ray cluster; 0 is one a node", "nothing", ge=0, le=10_000)
-    ray_gpus: float = option(0.0, "GPUs that each Ray worker gets, or a part of one", "nothing", ge=0, le=64)
+    ray_workers: int = rare_option(
+        0, "worker processes on the Ray cluster; 0 is one a node", "nothing", ge=0, le=10_000
+    )
+    ray_gpus: float = rare_option(0.0, "GPUs that each Ray worker gets, or a part of one", "nothing", ge=0, le=64)
     run: tuple[str, ...] = option(
         (),
         "experiments to ask: e2,e3, repeatable; the plugin brings their tests where the suite has none",
@@ -489,7 +512,7 @@ class Settings:
     configurations: tuple[ConfigurationSpec, ...] = derived((), "of the files of config, as experiments", "nothing")
     reliability_numbers: ReliabilityNumbers | None = derived(
         None,
-        "of r1: [tool.rag_harness.reliability], threshold and weight; None: as shipped",
+        "of r1: [tool.rag_harness.reliability]; None: as shipped",
         "reliability",
     )
     refusals: tuple[str, ...] = derived(
@@ -517,6 +540,14 @@ class Settings:
     def path(self, value: str) -> Path:
         """Return ``value`` as a path. A relative path starts from rootdir."""
         return Path(self.rootdir) / value
+
+    def folder(self, name: str) -> Path:
+        """Return the folder of that name among what a project commits: ``cassettes``, ``baselines``, ``prompts``, …"""
+        return self.path(self.project) / name
+
+    def folder_said(self, name: str) -> str:
+        """Return that folder as messages name it: from rootdir on."""
+        return f"{self.project}/{name}" if self.project else name
 
     @property
     def own(self) -> dict[str, Any]:
@@ -551,13 +582,28 @@ _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Settings
 
 
 def options() -> list[Field[Any]]:
-    """Return the options with a command-line flag. Those that are no secret also have an ini key."""
+    """Return the options with a command-line flag and an ini key."""
     return [each for each in fields(Settings) if each.metadata["flag"]]
 
 
 def env_name(each: Field[Any]) -> str:
     """Return the environment variable of an option."""
     return each.metadata["env"] or f"RAG_{each.name.upper()}"
+
+
+def sentence(text: str) -> str:
+    """Return a help text as a sentence. The name of a file or a command keeps its small letter."""
+    first = text.partition(" ")[0]
+    begun = text if set(first) & set("._-0123456789") else text[:1].upper() + text[1:]
+    return begun if begun.endswith((".", "…")) else f"{begun}."
+
+
+def help_sentence(each: Field[Any]) -> str:
+    """Return the help of an option as a sentence, with its default."""
+    text = each.metadata["help"]
+    if each.default is not False and each.default != () and "default:" not in text:
+        text += f"; default: {each.default if each.default != '' else 'none'}"
+    return sentence(text)
 
 
 def affecting(settings: Settings, *kinds: Affects) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Chooses the bounds of a mean by the range of its values. The choice rests on simulations (docs/results/verdicts.md).
+"""Chooses the bounds of a mean by the range of its values, by simulations (docs/dev/results/verdicts.md).
 
 An interval consists of the two bounds, each at a confidence at which both hold together. So the interval beside a value
 and the bound that decides about it never contradict each other.

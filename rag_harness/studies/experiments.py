@@ -64,7 +64,7 @@ EXPERIMENTS: Mapping[str, ShippedExperiment] = {
     "t4": ShippedExperiment("rag_harness.studies.textbook.t4_sliding:build", "t4_sliding", "textbook"),
     "t5": ShippedExperiment("rag_harness.studies.textbook.t5_summaries:build", "t5_summaries", "textbook"),
     "r1": ShippedExperiment(_R1, "r1_reliable"),
-    # retrieval is rated as in the first design; docs/results/reliability.md says which questions that stops
+    # retrieval is rated as in the first design; docs/dev/results/reliability.md says which questions that stops
     "r1-original": ShippedExperiment(_R1, "r1__original", values={"original": True}),
     "r2": ShippedExperiment(_R1, "r2_no_gate", values={"gate": False}),
     "r3": ShippedExperiment(_R1, "r3_no_verification", values={"verify": False}),

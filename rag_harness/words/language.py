@@ -27,7 +27,7 @@ KNOWN: tuple[str, ...] = tuple(_KNOWN.split())
 """The codes of all languages that are told apart (ISO 639-1).
 
 The library knows 135. Small neighbours of large languages are left out (Galician, Afrikaans, Asturian): with them, a
-third of short Spanish answers was none (docs/results/languages.md).
+third of short Spanish answers was none (docs/dev/results/languages.md).
 """
 _SURE = 0.8
 """The least probability of a language. Of 5,503 English texts two were called foreign by it, and both were."""

@@ -132,6 +132,6 @@ def test_what_a_link_leads_to_is_marked(show: Show, page: str, at: str) -> None:
 
 def test_the_map_of_all_pages_is_in_columns(show: Show) -> None:
     page = show("index")
-    first, last = (box(page.locator(f"section#rag-harness > section#{name}")) for name in ("learn", "measured"))
+    first, last = (box(page.locator(f"section#rag-harness > section#{name}")) for name in ("learn", "understand"))
     assert last["x"] > first["x"] + 200
     assert page.evaluate("document.documentElement.scrollHeight") < 4000

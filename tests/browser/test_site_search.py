@@ -101,25 +101,6 @@ def test_any_question_gets_an_answer(search: Search, asked: str) -> None:
     assert page.locator("#search-results img").count() == 0
 
 
-@pytest.mark.parametrize(
-    ("asked", "anchor"),
-    [
-        ("'x' is no page of FOLDER", "message-is-no-page-of"),
-        ("'>>' is no comparison; use one of", "message-gate-is-no-comparison-use-one-of"),
-        ("is no comparison; use one of >= <= > <", "message-gate-is-no-comparison-use-one-of"),
-        ("it must return a PipelineOutput or the answer as a string", "must-return-a-pipelineoutput"),
-        ("/srv/kb/refunds.md is a pointer of Git LFS", "message-is-a-pointer-of-git-lfs"),
-    ],
-)
-def test_a_piece_of_a_message_leads_to_it(search: Search, asked: str, anchor: str) -> None:
-    assert anchor in places(search(asked))[0]
-
-
-def test_a_name_in_a_message_stands_for_any(search: Search) -> None:
-    found = [place for place in places(search("MY_SERVICE_KEY is not set")) if place.startswith("reference/errors")]
-    assert "message-is-not-set-the-endpoint-needs-it" in found[0]
-
-
 def test_a_word_that_most_pages_have_finds_nothing_by_itself(search: Search) -> None:
     page = search("german documents")
     shown = [line.lower() for line in page.locator("#search-results li").all_inner_texts()]

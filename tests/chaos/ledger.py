@@ -69,7 +69,7 @@ _COLUMNS = {
 
 
 def table() -> list[str]:
-    """Return the lines of the table; Markdown, for docs/results/faults.md."""
+    """Return the lines of the table; Markdown, for docs/dev/results/faults.md."""
     rows = {what: [getattr(of, name) for name in _COLUMNS.values()] for what, of in sorted(ACCOUNTS.items())}
     rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
     head = [f"| trouble | {' | '.join(_COLUMNS)} |", f"|---|{'--:|' * len(_COLUMNS)}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -120,6 +121,14 @@ class Suite:
 
     def write_queries(self, queries: list[dict[str, object]]) -> None:
         write_queries(self.path / "kb", queries)
+
+    def set_table(self, name: str, **values: object) -> None:
+        """Set ``[tool.rag_harness.NAME]`` of pyproject.toml, in place of what it was."""
+        file, head = self.path / "pyproject.toml", f"[tool.rag_harness.{name}]"
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        others = re.sub(rf"(?ms)^{re.escape(head)}\n.*?(?=^\[|\Z)", "", before)
+        lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+        file.write_text(f"{others}\n{head}\n{lines}", encoding="utf-8")
 
     def run(self, *args: str) -> pytest.RunResult:
         """Run pytest in a process of its own: threads, log and network guard are not this process's business."""

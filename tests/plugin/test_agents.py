@@ -104,10 +104,10 @@ def test_a_pipeline_that_tells_no_steps_passes_no_gate_on_them(suite: Suite, pip
 
 def test_other_expected_tools_ask_nothing_again_and_are_another_figure(suite: Suite) -> None:
     gate = "--rag-gate=mine: tool_args >= baseline"
-    agent(suite).run("--rag-save=main", "--rag-gate=mine: tool_args >= 1", "--rag-baselines=baselines")
+    agent(suite).run("--rag-save=main", "--rag-gate=mine: tool_args >= 1")
     before = (suite.path / "output" / "mine.jsonl").read_text()
     changed = [{**LINES[0], "tools": [{"name": "price", "args": {"sku": "T-19"}}]}, LINES[1]]
-    result = agent(suite, lines=changed).run("--rag-compare=main", gate, "--rag-baselines=baselines")
+    result = agent(suite, lines=changed).run("--rag-compare=main", gate)
     assert result.ret != 0
     assert (suite.path / "output" / "mine.jsonl").read_text() == before
     kept = [json.loads(line) for line in next((suite.path / "output" / "cases").iterdir()).read_text().splitlines()]

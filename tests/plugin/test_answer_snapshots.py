@@ -220,11 +220,11 @@ def test_syrupy_and_its_own_folder_are_told_apart(told: Suite) -> None:
     assert "1 snapshot generated." in said.stdout.str()
     assert {each.name for each in told.path.rglob("*.ambr")} == {"mine.ambr", "test_it.ambr"}
     assert told.run().ret == 0
-    refused = told.run("--rag-snapshots=tests/__snapshots__")
+    refused = told.run("--snapshot-dirname=snapshots")
     text = " ".join((refused.stdout.str() + refused.stderr.str()).split())
-    assert "tests/__snapshots__. __snapshots__ is syrupy's own folder: it deletes what no assertion" in text
-    assert told.run("--rag-snapshots=kept", "--snapshot-update").ret == 0
-    assert (told.path / "kept" / "mine.ambr").exists()
+    assert "--snapshot-dirname is snapshots, where answers are kept: syrupy deletes in its own folder what no" in text
+    assert told.run("--rag-project=kept", "--snapshot-update").ret == 0
+    assert (told.path / "kept" / "snapshots" / "mine.ambr").exists()
 
 
 @pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.long), "2"])

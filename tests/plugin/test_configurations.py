@@ -32,7 +32,8 @@ def test_it_is_asked_resumes_and_changes_with_its_values(suite: Suite) -> None:
     assert len(changed) == 1
     assert changed != first
     # What the file does not name is as the options say.
-    suite.run(*RUN, "--rag-overwrite", "--rag-temperature=0.7").assert_outcomes(passed=4)
+    suite.set_table("profiles.mock.answer", temperature=0.7)
+    suite.run(*RUN, "--rag-overwrite").assert_outcomes(passed=4)
     assert fingerprints(suite) != changed
 
 
@@ -42,7 +43,7 @@ def test_it_has_prompts_of_ones_own(suite: Suite) -> None:
     first = fingerprints(suite)
     (suite.path / "prompts").mkdir()
     (suite.path / "prompts" / "e3.system.md").write_text("Answer in one word.")
-    suite.run(*RUN, "--rag-prompts=prompts", "--rag-overwrite")
+    suite.run(*RUN, "--rag-overwrite")
     assert fingerprints(suite) != first
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.plugin.conftest import Suite
-from tests.plugin.counting_server import counting_server
+from tests.plugin.counting_server import CountingServer, counting_server
 
 TEST = """
 import pytest
@@ -94,16 +94,20 @@ def rewritten(body: Any) -> str:
     return "How soon does express delivery come?" if last == "and how soon" else last
 
 
+def let_rewrite(talk: Suite, server: CountingServer) -> None:
+    talk.set_table("profiles.mock.answer", model="embedded/extractive")
+    talk.set_table("profiles.mock.rewrite", model="some/rewriter", base_url=server.url)
+
+
 def test_a_model_rewrites_and_its_questions_are_replayed_without_it(talk: Suite) -> None:
     with counting_server(0.0, rewritten) as server:
-        rewriter = ("--rag-rewrite-model=some/rewriter", f"--rag-rewrite-base-url={server.url}", "-m", "c1")
-        asked = (*rewriter, "--rag-chat-model=embedded/extractive")
-        talk.run(*asked, "--rag-mode=record").assert_outcomes(passed=TRIALS)
+        let_rewrite(talk, server)
+        talk.run("-m", "c1", "--rag-mode=record").assert_outcomes(passed=TRIALS)
         # Two turns of a conversation have something before them, and both conversations are alike.
         assert len(server.calls) == 2
     assert rewrites(talk, "c1_standalone") == ["as it is", "by model", "by model"]
     assert rewrites(talk, "c1__full") == ["all turns"] * 3
-    talk.run(*asked, "--rag-mode=replay", "--rag-output=replayed").assert_outcomes(passed=TRIALS)
+    talk.run("-m", "c1", "--rag-mode=replay", "--rag-output=replayed").assert_outcomes(passed=TRIALS)
     lines = (talk.path / "replayed" / "c1_standalone.jsonl").read_text().splitlines()
     rows = {row["query_id"]: row for row in map(json.loads, lines)}
     stages = {each["name"]: each for each in rows["conv_1#2"]["stages"]}
@@ -113,8 +117,8 @@ def test_a_model_rewrites_and_its_questions_are_replayed_without_it(talk: Suite)
 
 def test_a_model_that_says_nothing_leaves_it_to_the_rules(talk: Suite) -> None:
     with counting_server(0.0, lambda _: " ") as server:
-        rewriter = ("--rag-rewrite-model=some/rewriter", f"--rag-rewrite-base-url={server.url}", "-m", "c1")
-        result = talk.run(*rewriter, "--rag-mode=live", "--rag-chat-model=embedded/extractive")
+        let_rewrite(talk, server)
+        result = talk.run("-m", "c1", "--rag-mode=live")
     result.assert_outcomes(passed=TRIALS)
     assert rewrites(talk, "c1_standalone") == ["as it is", "by rules", "as it is"]
     assert "cannot be used: it says nothing" in rewrites(talk, "c1_standalone", "reason")[1]

@@ -267,9 +267,8 @@ def test_turns_after_one_that_failed_see_what_a_user_sees(
 @pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
 def test_turns_after_one_that_failed_may_be_left_out(own: Suite, monkeypatch: pytest.MonkeyPatch, workers: str) -> None:
     monkeypatch.setenv("FAILS", "c1#1")
-    result = own.run(
-        "--rag-history=own", "--rag-failed-turn=skip", "--rag-gate=c1-own: error_rate <= 0.5", "-rs", workers
-    )
+    own.set_table("settings", failed_turn="skip")
+    result = own.run("--rag-history=own", "--rag-gate=c1-own: error_rate <= 0.5", "-rs", workers)
     result.assert_outcomes(passed=9, failed=2, skipped=2)  # the turn, and the gate
     assert "c1#2" not in by_turn(own)
     result.stdout.fnmatch_lines(

@@ -280,9 +280,9 @@ def test_played_conversations_killed_at_random_moments_pay_for_no_move_twice(
         return json.dumps({"say": left[0] if left else "that is all", "done": not left})
 
     server.reply = reply
-    more = ["--rag-user-model=counting", "--rag-prompts=prompts"]
-    survive(suite, server, kills, "--rag-mode=live", more)
-    suite.run(*LIVE, *more).assert_outcomes(passed=QUERIES, skipped=QUERIES // 2)
+    suite.set_table("profiles.counting.user", model="counting")
+    survive(suite, server, kills, "--rag-mode=live", [])
+    suite.run(*LIVE).assert_outcomes(passed=QUERIES, skipped=QUERIES // 2)
     calls, rows = server.calls.total(), suite.rows("e1-sim")
     assert len({str(row["query_id"]) for row in rows}) == len(rows) == QUERIES
     for row in rows:
@@ -291,7 +291,7 @@ def test_played_conversations_killed_at_random_moments_pay_for_no_move_twice(
         assert row["query"] == talk[-1]
         before = [text for each in talk[:-1] for text in (each, f"about {each}")]
         assert [each["content"] for each in inputs.get("history", ())] == before
-    suite.run(*LIVE, *more).assert_outcomes(passed=QUERIES, skipped=QUERIES // 2)
+    suite.run(*LIVE).assert_outcomes(passed=QUERIES, skipped=QUERIES // 2)
     assert server.calls.total() == calls
     assert not list(suite.path.glob("output/journal/*"))
 

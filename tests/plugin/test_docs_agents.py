@@ -17,7 +17,7 @@ from tests.plugin.conftest import Suite
 ROOT = Path(__file__).parents[2]
 PAGE, TOOLS, REFERENCE, RESULTS = (
     (ROOT / "docs" / page).read_text(encoding="utf-8")
-    for page in ("how-to/agents.md", "how-to/expected-tools.md", "reference/agents.md", "results/agents.md")
+    for page in ("how-to/agents.md", "how-to/expected-tools.md", "reference/agents.md", "dev/results/agents.md")
 )
 
 

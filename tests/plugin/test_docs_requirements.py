@@ -1,4 +1,4 @@
-"""docs/reference/requirements.md: what its rows name is there, and its head counts them."""
+"""docs/dev/requirements.md: what its rows name is there, and its head counts them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag_harness.settings import options
 from tests.unit.pages import DOCS, ROOT, place, read, refusal
 from tests.unit.quick_parsing import no_garbage_looked_for
 
-FILE = DOCS / "reference" / "requirements.md"
+FILE = DOCS / "dev" / "requirements.md"
 PAGE = read(FILE)
 KINDS = {"works": "work", "on purpose: ": "differ on purpose", "partly: ": "work in part"}
 """How a status begins, and what the head of the page calls it."""

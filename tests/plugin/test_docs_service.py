@@ -125,7 +125,7 @@ def test_what_is_served_answers_as_what_was_evaluated(url: str, suite: Suite) ->
     data = [f"--rag-kb-dir={ROOT / 'data/kb'}", f"--rag-queries={suite.path / 'queries.jsonl'}"]
     suite.run("--rag-endpoint=served.toml", "--rag-mode=live", *data).assert_outcomes(passed=ASKED)
     only.write_text(TEST.replace('"served"', '"r1"'))
-    own = [f"--rag-cassettes={ROOT / 'cassettes'}", f"--rag-reliability={ROOT / 'reliability'}"]
+    own = [f"--rag-project={ROOT}"]
     suite.run("--rag-profile=embedded", "--rag-mode=replay", *own, *data).assert_outcomes(passed=ASKED)
     there, here = ({row["query_id"]: _said(row) for row in suite.rows(name)} for name in ("served", "r1_reliable"))
     assert there == here

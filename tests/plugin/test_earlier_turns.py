@@ -176,7 +176,8 @@ def recorded(shared_suite: Suite) -> Recorded:
         return json.dumps({"question": "How long can lamps go back?"} if keys == ("question",) else honest(asked[-1]))
 
     with counting_server(delay=0.0, reply=reply) as server:
-        judge = ("--rag-judge-model=gpt-x", f"--rag-judge-base-url={server.url}", "--rag-output=recorded")
+        talk.set_table("profiles.mock.judge", model="gpt-x", base_url=server.url)
+        judge = ("--rag-output=recorded",)
         record, replay = ("--rag-mode=record",), ("--rag-mode=replay", "--rag-overwrite", "-n2")
         for more in (record, record, replay):
             measures = "--rag-measures=faithfulness,answer_relevancy,retention,carried_faithfulness"
@@ -221,7 +222,8 @@ def test_each_judge_of_a_panel_is_asked_about_its_own_claims(talk: Suite) -> Non
         return json.dumps(honest(Asked(body["messages"][0]["content"], body["messages"][1]["content"], keys)))
 
     with counting_server(delay=0.0, reply=reply) as server:
-        panel = ("--rag-judge=fused@gpt-x,mock", "--rag-panel=mean", f"--rag-judge-base-url={server.url}")
+        talk.set_table("profiles.mock.judge", base_url=server.url)
+        panel = ("--rag-judge=fused@gpt-x,mock", "--rag-panel=mean")
         talk.run(MEASURE, *panel, "--rag-mode=live").assert_outcomes(passed=6)
     lines = (talk.path / "output" / "scores" / "mine.jsonl").read_text().splitlines()
     late = [each for each in map(json.loads, lines) if each["measure"] == "carried_faithfulness"]

@@ -151,7 +151,8 @@ def test_what_is_close_is_asked_in_full_and_judged_as_these_cases(suite: Suite) 
 
 def test_a_seed_gives_another_order(suite: Suite) -> None:
     plant(suite)
-    suite.run("--rag-stop-early", "--rag-concurrency=1", PASSES, "--rag-order-seed=2")
+    suite.set_table("settings", order_seed=2)
+    suite.run("--rag-stop-early", "--rag-concurrency=1", PASSES)
     orders = [random_order({f"q_direct_{n:03}": [f"q_direct_{n:03}"] for n in range(CASES)}, seed) for seed in (0, 2)]
     assert asked(suite)[:5] == orders[1][:5] != orders[0][:5]
 

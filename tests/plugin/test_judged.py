@@ -128,8 +128,8 @@ def look_at_first(judged: Suite, first: Seen) -> None:
 
 def test_who_runs_nothing_that_is_judged_needs_no_judge(judged: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAG_JUDGE_API_KEY", raising=False)
-    judge = ["--rag-judge-model=gpt-4o", "--rag-judge-base-url=https://llm.example/v1", "--rag-mode=live"]
-    result = judged.run("--rag-gate=e4: faithfulness >= 0.5", *judge)
+    judged.set_table("profiles.mock.judge", model="gpt-4o", base_url="https://llm.example/v1")
+    result = judged.run("--rag-gate=e4: faithfulness >= 0.5", "--rag-mode=live")
     result.assert_outcomes(passed=4, failed=1)
     result.stdout.fnmatch_lines([" *e4 has no trial, though all tests were asked for*"])
 
@@ -254,31 +254,29 @@ def test_a_test_asks_for_scores_listed_or_not(judged: Suite, listed: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "base_url", "said"),
     [
-        (["--rag-measures=faithfulnes"], "*Unknown measure 'faithfulnes'. Did you mean 'faithfulness'?*"),
-        pytest.param([MEASURES, "--rag-judge=nobody"], "*Unknown judge 'nobody'*", marks=pytest.mark.long),
-        ([MEASURES, "--rag-judge=fused"], "*asks a chat model*--rag-judge-base-url*"),
+        (["--rag-measures=faithfulnes"], "", "*Unknown measure 'faithfulnes'. Did you mean 'faithfulness'?*"),
+        pytest.param([MEASURES, "--rag-judge=nobody"], "", "*Unknown judge 'nobody'*", marks=pytest.mark.long),
+        ([MEASURES, "--rag-judge=fused"], "", "*asks a chat model*base_url of the profile's role judge*"),
         (
-            [MEASURES, "--rag-judge-model=gpt-4o", "--rag-judge-base-url=https://llm.example/v1", "--rag-mode=live"],
+            [MEASURES, "--rag-judge-model=gpt-4o", "--rag-mode=live"],
+            "https://llm.example/v1",
             "*RAG_JUDGE_API_KEY is not set: mode live judges with gpt-4o at https://llm.example/v1.*",
         ),
         (
-            [
-                MEASURES,
-                "--rag-judge-model=odd/one",
-                "--rag-judge-base-url=http://127.0.0.1:9/v1",
-                "--rag-mode=live",
-                "--rag-budget=1",
-            ],
+            [MEASURES, "--rag-judge-model=odd/one", "--rag-mode=live", "--rag-budget=1"],
+            "http://127.0.0.1:9/v1",
             "*'odd/one' has no price*",
         ),
     ],
 )
 def test_a_judge_that_cannot_be_is_said_before_anything_runs(
-    judged: Suite, monkeypatch: pytest.MonkeyPatch, args: list[str], said: str
+    judged: Suite, monkeypatch: pytest.MonkeyPatch, args: list[str], base_url: str, said: str
 ) -> None:
     monkeypatch.delenv("RAG_JUDGE_API_KEY", raising=False)
+    if base_url:
+        judged.set_table("profiles.mock.judge", base_url=base_url)
     result = judged.run(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([said])

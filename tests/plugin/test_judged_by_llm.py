@@ -63,7 +63,8 @@ def judged(suite: Suite) -> Suite:
 
 
 def run(suite: Suite, server: CountingServer, *args: str) -> pytest.RunResult:
-    return suite.run(MEASURES, "--rag-judge-model=gpt-x", f"--rag-judge-base-url={server.url}", *args)
+    suite.set_table("profiles.mock.judge", base_url=server.url)
+    return suite.run(MEASURES, "--rag-judge-model=gpt-x", *args)
 
 
 def scores(suite: Suite, output: str = "output") -> dict[tuple[str, str, str], Any]:

@@ -14,7 +14,7 @@ from tests.plugin.conftest import Suite
 from tests.unit.server import Reply, serving
 
 KEY = "sk-canary0123456789abcdef"
-ADDRESSES = [each.name for each in fields(Settings) if each.metadata.get("address")]
+ADDRESSES = [each.name for each in fields(Settings) if each.metadata.get("address") and each.metadata["flag"]]
 SECRETS = [env_name(each) for each in fields(Settings) if each.metadata.get("secret")]
 INI = "[pytest]\naddopts = -p no:cacheprovider\nrag_kb_dir = kb\n"
 ENDPOINT = """

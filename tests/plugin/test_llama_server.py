@@ -51,7 +51,7 @@ ASKED = [
     ("Is a lamp of last year under warranty?", "yes, for 2 years", "warranty.md"),
 ]
 EXPERIMENTS = 3
-MOST_TOKENS = "--rag-max-output-tokens=24"
+MOST_TOKENS = 24
 JUDGED = ("faithfulness", "context_precision", "answer_relevancy")
 LONGEST = 300.0
 """Seconds that a process may take. An idle machine needs a tenth of it."""
@@ -147,12 +147,13 @@ def let_ask(suite: Suite, url: str) -> Suite:
         "[tool.rag_harness.profiles.llama]\n"
         f'chat_model = "gemma-3-270m"\nchat_base_url = "{url}"\nchat_api_key_env = ""\n'
         'embed_model = "mock/hashed-words"\nembed_base_url = ""\nrerank_model = "mock/word-overlap"\n'
+        f"[tool.rag_harness.profiles.llama.answer]\nmax_tokens = {MOST_TOKENS}\n"
     )
     return suite
 
 
 def command(*options: str) -> list[str]:
-    return ["--rag-profile=llama", MOST_TOKENS, f"--rag-timeout={LONGEST:g}", *options]
+    return ["--rag-profile=llama", f"--rag-timeout={LONGEST:g}", *options]
 
 
 def asked(suite: Suite, mode: str, *options: str) -> dict[str, dict[str, Any]]:

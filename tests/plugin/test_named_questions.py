@@ -93,9 +93,9 @@ def test_a_misspelt_option_is_told_with_what_was_meant(golden: Suite) -> None:
 def test_an_option_that_was_renamed_is_told_with_its_name(golden: Suite) -> None:
     result = golden.run("--rag-inconclusive=fail")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert result.stderr.str().strip() == "ERROR: --rag-inconclusive is now called --rag-undecided."
+    assert result.stderr.str().strip() == "ERROR: --rag-inconclusive is no option any more: it is called undecided."
     golden.pytester.makeini("[pytest]\nrag_kb_dir = kb\nrag_inconclusive = fail\n")
-    golden.run().stderr.fnmatch_lines(["*tox.ini: rag_inconclusive is now called rag_undecided."])
+    golden.run().stderr.fnmatch_lines(["*tox.ini: rag_inconclusive is no option any more: it is called undecided."])
 
 
 PIPELINE = """

@@ -93,15 +93,12 @@ def test_after_a_run_whose_service_was_down_nothing_is_green_until_a_run_leaves_
     )
     suite.pytester.makepyfile(DOWN)
     suite.pytester.makeconftest("from rag_harness.pipelines.endpoint import ready\n\nready._WAITS = (0.0,)\n")
-    result = suite.run(
-        "--rag-endpoint=down.toml", "--rag-mode=live", "--rag-qdrant-api-key=hush", "--rag-qdrant-api-key", "hush"
-    )
+    result = suite.run("--rag-endpoint=down.toml", "--rag-mode=live")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     found = mark(suite)
     assert found is not None
     assert found["why"].startswith("Nothing answers at http://127.0.0.1:9/q")
-    assert found["command"].count("--rag-qdrant-api-key") == 2
-    assert "hush" not in found["command"]
+    assert found["command"].endswith(" --rag-endpoint=down.toml --rag-mode=live")
     assert head(suite.path) == STALE
     text = (suite.path / "comment.md").read_text(encoding="utf-8")
     assert "left no results: Nothing answers at " in text

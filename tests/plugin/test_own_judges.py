@@ -63,7 +63,8 @@ def own(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 
 def test_a_judge_by_rules_is_no_llm_and_needs_no_key(own: Suite) -> None:
-    more = ("--rag-judge=rules", "--rag-judge-model=gpt-x", "--rag-judge-base-url=https://models.example/v1")
+    own.set_table("profiles.mock.judge", base_url="https://models.example/v1")
+    more = ("--rag-judge=rules", "--rag-judge-model=gpt-x")
     result = own.run("--rag-measures=faithfulness", *more, "--rag-mode=live")
     result.assert_outcomes(passed=4)
     said = "judged by house-rules (method rules, no LLM)"
@@ -72,12 +73,14 @@ def test_a_judge_by_rules_is_no_llm_and_needs_no_key(own: Suite) -> None:
 
 def test_a_judge_that_asks_a_model_is_checked_before_it_is_paid_for(own: Suite) -> None:
     judged = ("--rag-measures=faithfulness", "--rag-judge=asks", "--rag-judge-model=gpt-x", "--rag-mode=live")
-    result = own.run(*judged, "--rag-judge-base-url=https://models.example/v1")
+    own.set_table("profiles.mock.judge", base_url="https://models.example/v1")
+    result = own.run(*judged)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         ["*RAG_JUDGE_API_KEY is not set: mode live judges with gpt-x at https://models.example*"]
     )
     with serving(refusal(401, "no such key")) as server:
-        refused = own.run(*judged, f"--rag-judge-base-url={server.url}")
+        own.set_table("profiles.mock.judge", base_url=server.url)
+        refused = own.run(*judged)
         assert len(server.requests) == 1
     assert "The judge cannot be asked: " in refused.stdout.str()

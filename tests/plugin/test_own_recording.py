@@ -186,13 +186,13 @@ def test_the_harness_scrubs_its_own_recordings(suite: Suite) -> None:
             return lambda text: text.replace("45 days", "<DAYS>").replace("live fish", "<FISH>")
         """
     )
-    chat = "--rag-chat-model=embedded/extractive"
-    suite.run(chat, "--rag-mode=record").assert_outcomes(passed=4)
+    suite.set_table("profiles.mock.answer", model="embedded/extractive")
+    suite.run("--rag-mode=record").assert_outcomes(passed=4)
     kept = [file.read_text() for file in recordings(suite)]
     assert len(kept) == 4
     assert not [text for text in kept if "45 days" in text or "live fish" in text]
     assert sum("<FISH>" in text for text in kept) == 1
-    suite.run(chat, "--rag-mode=replay", "--rag-output=again").assert_outcomes(passed=4)
+    suite.run("--rag-mode=replay", "--rag-output=again").assert_outcomes(passed=4)
 
 
 def test_a_local_qdrant_and_the_harness_itself_are_let_through(own: Suite) -> None:

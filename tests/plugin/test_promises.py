@@ -136,7 +136,8 @@ def test_the_judge_is_asked_about_each_try_and_only_for_the_gate(suite: Suite) -
         return json.dumps(honest(Asked(body["messages"][0]["content"], body["messages"][1]["content"], keys)))
 
     with counting_server(delay=0.0, reply=reply) as judge:
-        judged = ("--rag-judge-model=gpt-x", f"--rag-judge-base-url={judge.url}", "--rag-repeats=2")
+        suite.set_table("profiles.mock.judge", model="gpt-x", base_url=judge.url)
+        judged = ("--rag-repeats=2",)
         gate = "e3[query_type=direct]: pass^2(faithfulness>=0.01) >= 0"
         suite.run(*judged, "--rag-mode=record", f"--rag-gate={gate}")
         asked = sum(judge.calls.values())

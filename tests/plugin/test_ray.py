@@ -205,7 +205,8 @@ def test_what_an_experiment_has_embedded_is_spread_over_the_nodes(tmp_path: Path
 @pytest.mark.parametrize("seed", range(20))
 def test_a_node_that_dies_loses_no_query(counted: Suite, server: CountingServer, nodes: Any, seed: int) -> None:
     node = nodes.add_node(num_cpus=2)
-    with _started(counted, _args(nodes, "--rag-ray-workers=3")) as run:
+    counted.set_table("settings", ray_workers=3)
+    with _started(counted, _args(nodes)) as run:
         _wait_for_calls(server, 1)
         time.sleep(random.Random(seed).uniform(0, 1.2))  # 40 trials of 0.2 s, 8 at once, take 1 s
         nodes.remove_node(node, allow_graceful=False)

@@ -10,7 +10,6 @@ import pytest
 
 from tests.plugin.conftest import Suite, copy_data
 
-CHAT = "--rag-chat-model=embedded/extractive"
 TEST = """
 import pytest
 
@@ -24,16 +23,22 @@ VOLATILE = {"finished_at", "retrieval_time_ms", "rerank_time_ms", "total_time_ms
 
 
 def write_test(suite: Suite) -> None:
+    let_read(suite)
     for file in suite.path.glob("test_*.py"):
         file.unlink()
     suite.pytester.makepyfile(test_both=TEST)
+
+
+def let_read(suite: Suite, **more: object) -> None:
+    """Have the reader in this process answer."""
+    suite.set_table("profiles.mock.answer", model="embedded/extractive", **more)
 
 
 @pytest.fixture(scope="module")
 def recording(shared_suite: Suite) -> Path:
     """The folder of a suite that has recorded all its answers."""
     write_test(shared_suite)
-    shared_suite.run(CHAT, "--rag-mode=record").assert_outcomes(passed=8)
+    shared_suite.run("--rag-mode=record").assert_outcomes(passed=8)
     return shared_suite.path
 
 
@@ -47,7 +52,7 @@ def recorded(suite: Suite, recording: Path) -> Suite:
 
 
 def replay(suite: Suite, *args: str) -> pytest.RunResult:
-    return suite.run(CHAT, "--rag-mode=replay", "--rag-cache-dir=elsewhere", *args)
+    return suite.run("--rag-mode=replay", "--rag-cache-dir=elsewhere", *args)
 
 
 def cassettes(suite: Suite) -> list[Path]:
@@ -82,7 +87,8 @@ def _untimed(value: object) -> object:
 
 def test_four_workers_recording_at_once_lose_nothing(suite: Suite) -> None:
     suite.write_queries([{"query_id": f"q_{n:02}", "query": f"question {n} about a lamp"} for n in range(24)])
-    suite.run(CHAT, "--rag-mode=record", "-n4", "--rag-concurrency=8").assert_outcomes(passed=24)
+    let_read(suite)
+    suite.run("--rag-mode=record", "-n4", "--rag-concurrency=8").assert_outcomes(passed=24)
     assert len(cassettes(suite)) == 24
     replay(suite, "--rag-output=replayed").assert_outcomes(passed=24)
 
@@ -90,7 +96,7 @@ def test_four_workers_recording_at_once_lose_nothing(suite: Suite) -> None:
 @pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_a_recording_run_says_what_it_will_ask_for_and_what_nobody_asked_for(suite: Suite, workers: str) -> None:
     write_test(suite)
-    record = (CHAT, "--rag-mode=record", workers)
+    record = ("--rag-mode=record", workers)
     said = suite.run(*record, "--rag-limit=3").stdout.str()
     assert "rag: recording: 6 answers to ask for, 0 are recorded; at most " in said
     assert "not of this run" not in said
@@ -101,7 +107,8 @@ def test_a_recording_run_says_what_it_will_ask_for_and_what_nobody_asked_for(sui
     said = suite.run(*record, "--rag-overwrite").stdout.str()
     assert "rag: recording: 0 answers to ask for, 8 are recorded" in said
     assert "not of this run" not in said
-    said = suite.run(*record, "--rag-overwrite", "--rag-seed=8").stdout.str()
+    let_read(suite, seed=8)
+    said = suite.run(*record, "--rag-overwrite").stdout.str()
     assert "rag: recording: 8 answers to ask for, 0 are recorded" in said
     assert "8 recordings in cassettes/mock/ are not of this run, e.g. embedded--extractive/" in said
 
@@ -139,16 +146,16 @@ def test_what_cannot_be_foretold_is_no_internal_error(suite: Suite, monkeypatch:
 
 def test_record_calls_only_what_is_missing(recorded: Suite) -> None:
     stamps = {file: file.stat().st_mtime_ns for file in cassettes(recorded)}
-    recorded.run(CHAT, "--rag-mode=record", "--rag-overwrite").assert_outcomes(passed=8)
+    recorded.run("--rag-mode=record", "--rag-overwrite").assert_outcomes(passed=8)
     assert {file: file.stat().st_mtime_ns for file in cassettes(recorded)} == stamps
-    recorded.run(CHAT, "--rag-mode=record", "--rag-overwrite", "--rag-rerecord").assert_outcomes(passed=8)
+    recorded.run("--rag-mode=record", "--rag-overwrite", "--rag-rerecord").assert_outcomes(passed=8)
     assert all(file.stat().st_mtime_ns > stamp for file, stamp in stamps.items())
 
 
 def test_a_miss_says_what_was_asked_what_is_nearest_and_what_to_do(recorded: Suite) -> None:
     # At another address, for the reader in the process would answer.
-    elsewhere = ("--rag-chat-base-url=http://127.0.0.1:9/v1", "--rag-seed=8")
-    result = replay(recorded, *elsewhere, "--rag-output=replayed", "-m", "e1", "-k", "e1-q_direct_001")
+    let_read(recorded, base_url="http://127.0.0.1:9/v1", seed=8)
+    result = replay(recorded, "--rag-output=replayed", "-m", "e1", "-k", "e1-q_direct_001")
     result.assert_outcomes(failed=1, deselected=7)
     said = " ".join(result.stdout.str().split())
     assert (
@@ -166,7 +173,7 @@ def test_an_edited_page_is_named_and_only_trials_that_retrieve_fail(recorded: Su
     result = replay(recorded, "--rag-output=replayed")
     result.assert_outcomes(passed=4, failed=4)
     result.stdout.fnmatch_lines(["*RecordingMissError: returns.md#chunk_0: No vector of mock/hashed-words*"])
-    recorded.run(CHAT, "--rag-mode=record", "--rag-output=again").assert_outcomes(passed=8)
+    recorded.run("--rag-mode=record", "--rag-output=again").assert_outcomes(passed=8)
     replay(recorded, "--rag-output=third").assert_outcomes(passed=8)
 
 
@@ -207,7 +214,8 @@ def test_keys_reach_no_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "RAG_CHAT_API_KEY"):
         monkeypatch.setenv(name, key)
     suite.write_queries([{"query_id": "q1", "query": "lamp"}])
-    suite.run(CHAT, "--rag-mode=record", "--junitxml=junit.xml").assert_outcomes(passed=1)
+    let_read(suite)
+    suite.run("--rag-mode=record", "--junitxml=junit.xml").assert_outcomes(passed=1)
     written = [file for file in suite.path.rglob("*") if file.is_file()]
     assert any(file.suffix == ".yaml" for file in written)
     assert [file for file in written if key.encode() in file.read_bytes()] == []
@@ -229,12 +237,13 @@ def test_a_damaged_recording_is_named(recorded: Suite, damage: object, says: str
 
 
 def test_auto_replays_and_says_nothing_else(recorded: Suite) -> None:
-    recorded.run(CHAT, "--rag-output=auto").assert_outcomes(passed=8)
+    recorded.run("--rag-output=auto").assert_outcomes(passed=8)
     rows = [json.loads(line) for line in (recorded.path / "auto" / "e1_baseline.jsonl").read_text().splitlines()]
     assert {row["timings_recorded"] for row in rows} == {True}
     assert {row["dry_run"] for row in rows} == {False}
 
 
 def test_auto_never_calls_a_network_model(suite: Suite) -> None:
-    result = suite.run("--rag-chat-model=some/model", "--rag-chat-base-url=http://127.0.0.1:9/v1", "-k", "q_direct_001")
+    suite.set_table("profiles.mock.answer", model="some/model", base_url="http://127.0.0.1:9/v1")
+    result = suite.run("-k", "q_direct_001")
     result.stdout.fnmatch_lines(["*RecordingMissError: No recording of some/model for 'return a lamp'. Nothing of *"])

@@ -133,9 +133,11 @@ def test_a_changed_threshold_is_another_row_and_nothing_of_the_old_is_resumed(en
     engine.run(*asked)
     changed = {key for key, mark in marks().items() if mark != first[key]}
     assert changed == {key for key in first if key[0] == "r1"}
-    engine.run(*asked, "--rag-threshold=passed=0.6")
+    table(engine, "thresholds = {passed = 0.6}")
+    engine.run(*asked)
     assert marks() == first
-    engine.run(*asked, "--rag-threshold=passed=0.6", "--rag-weight=alpha=0.6", "--rag-weight=beta=0.4")
+    table(engine, "thresholds = {passed = 0.6}\nformula = {alpha = 0.6, beta = 0.4}")
+    engine.run(*asked)
     assert not set(marks().values()) & set(first.values())
 
 
@@ -236,9 +238,9 @@ def replies(body: Any) -> str:
 def test_with_models_behind_http_a_question_costs_six_calls(engine: Suite) -> None:
     engine.write_queries([QUERIES[0]])
     with counting_server(delay=0.0, reply=replies) as server:
-        asked = [f"--rag-{role}-model=gpt-x" for role in ("chat", "judge", "rewrite")]
-        urls = [f"--rag-{role}-base-url={server.url}" for role in ("chat", "judge", "rewrite")]
-        engine.run("-k", "test_r1 and not original", "--rag-mode=live", "-p", "no:xdist", *asked, *urls)
+        for role in ("answer", "judge", "rewrite"):
+            engine.set_table(f"profiles.mock.{role}", model="gpt-x", base_url=server.url)
+        engine.run("-k", "test_r1 and not original", "--rag-mode=live", "-p", "no:xdist")
         (row,) = engine.rows("r1_reliable")
         calls = [call["role"] for stage in row["stages"] for call in stage["calls"]]  # type: ignore[attr-defined]
         assert row["status"] == "ok", row["error"]

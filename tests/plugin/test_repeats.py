@@ -205,7 +205,8 @@ def test_the_judge_has_a_seed_for_each_judgement_of_each_answer(suite: Suite) ->
         return json.dumps(honest(Asked(body["messages"][0]["content"], body["messages"][1]["content"], keys)))
 
     with counting_server(delay=0.0, reply=reply) as judge:
-        judged = ("--rag-measures=faithfulness", "--rag-judge-model=gpt-x", f"--rag-judge-base-url={judge.url}")
+        suite.set_table("profiles.mock.judge", model="gpt-x", base_url=judge.url)
+        judged = ("--rag-measures=faithfulness",)
         result = suite.run(*judged, "--rag-mode=record", "--rag-repeats=2", "--rag-judge-repeats=1")
         result.assert_outcomes(passed=4)
         asked = sum(judge.calls.values())

@@ -85,7 +85,8 @@ def server(model: Model) -> Iterator[CountingServer]:
 
 
 def by_llm(suite: Suite, server: CountingServer, *args: str) -> pytest.RunResult:
-    return suite.run("--rag-judge-model=gpt-x", f"--rag-judge-base-url={server.url}", *args)
+    suite.set_table("profiles.mock.judge", model="gpt-x", base_url=server.url)
+    return suite.run(*args)
 
 
 def test_the_questions_of_the_page_are_judged(fixed: Suite, server: CountingServer) -> None:
@@ -132,7 +133,7 @@ def test_each_command_of_the_page_can_be_typed(
     (suite.path / "answers.jsonl").write_text(json.dumps(answer) + "\n")
     main([*shlex.split(command), "answers.jsonl", "-o", "scores.jsonl", "--profile", "mock"])
     assert "rubric_tone" in (suite.path / "scores.jsonl").read_text()
-    (folder,) = re.findall(r"`(--rag-rubrics) DIR`", PAGE)
+    (folder,) = re.findall(r"`(--rag-project) DIR`", PAGE)
     refused = suite.run(f"{folder}=elsewhere", "--rag-gate=e3: rubric_tone >= 0.8")
     assert "There is no rubric 'tone'" in refused.stderr.str()
 

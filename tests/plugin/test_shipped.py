@@ -87,7 +87,7 @@ def test_the_search_of_e3_tuned_replays_and_chooses_what_ships(tmp_path: Path) -
     places = ["--output", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "none"), "--kb", str(ROOT / "data/kb")]
     chosen = tmp_path / "chosen.toml"
     command = ["tune", str(study / "tuning.toml"), "--mode", "replay", *places, "-o", str(chosen)]
-    assert main([*command, "--cassettes", str(ROOT / "cassettes")]) == 0
+    assert main([*command, "--project", str(ROOT)]) == 0
     assert read_configuration(chosen).by_name == read_configuration(study / "tuned.toml").by_name
     # The drawing of the race shows these figures.
     assert race_of(tmp_path / "out") == RECORDED["race"], "record it again: python -m docs.made.screenshots"

@@ -15,7 +15,7 @@ from rag_harness.__main__ import main
 from rag_harness.models.simulated.fault_rates import FAULTS
 from tests.plugin.study import ROOT, replay
 
-PAGE = ROOT / "docs/results/simulated.md"
+PAGE = ROOT / "docs/dev/results/simulated.md"
 RATES = ROOT / "docs/reference/simulated.md"
 NAME = "simulated/known-faults"
 EXPERIMENTS = ("e1", "e4")

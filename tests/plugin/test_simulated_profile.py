@@ -58,7 +58,8 @@ def test_header_brief_quiet_lines_and_comment_say_that_it_is_simulated(own: Suit
 def test_another_seed_makes_other_faults(own: Suite) -> None:
     answers = set()
     for seed in (0, 3):  # most plant the same in as few as four answers
-        own.run("--rag-profile=sim", f"--rag-seed={seed}", "--rag-overwrite")
+        own.set_table("profiles.sim.answer", seed=seed)
+        own.run("--rag-profile=sim", "--rag-overwrite")
         answers.add(tuple(sorted(str(row["llm_answer"]) for row in own.rows())))
     assert len(answers) > 1
 

@@ -114,8 +114,10 @@ def server() -> Iterator[CountingServer]:
         yield running
 
 
-def by_model(server: CountingServer, mode: str = "live") -> list[str]:
-    return ["--rag-user-model=gpt-user", f"--rag-user-base-url={server.url}", f"--rag-mode={mode}"]
+def by_model(suite: Suite, server: CountingServer, mode: str = "live") -> list[str]:
+    """Have a model of role user play, and return the options of such a run."""
+    suite.set_table("profiles.mock.user", model="gpt-user", base_url=server.url)
+    return [f"--rag-mode={mode}"]
 
 
 class ByModel(NamedTuple):
@@ -134,9 +136,9 @@ def by_a_model(shared_suite: Suite) -> ByModel:
         file.unlink()
     suite = with_scenario(shared_suite)
     with counting_server(delay=0.0, reply=plays) as server:
-        first = suite.run("-rs", "-n0", "--rag-report=report.html", *by_model(server))
+        first = suite.run("-rs", "-n0", "--rag-report=report.html", *by_model(suite, server))
         calls = sum(server.calls.values())
-        again = suite.run("-n0", *by_model(server))
+        again = suite.run("-n0", *by_model(suite, server))
         return ByModel(suite, first, again, (calls, sum(server.calls.values())), len(asked(suite)))
 
 
@@ -183,7 +185,7 @@ def test_a_repeat_is_another_conversation_that_may_be_longer_or_shorter(
         return plays(body)
 
     server.reply = reply
-    arguments = ["--rag-repeats=2", workers, *by_model(server)]
+    arguments = ["--rag-repeats=2", workers, *by_model(played, server)]
     result = played.run(*arguments, "--rag-gate=c1-sim: worst_of_2(goal_reached) >= 1")
     asked_first, asked_again = (3, 2) if longer == "first" else (2, 3)
     result.assert_outcomes(passed=asked_first, skipped=6 - asked_first)
@@ -226,7 +228,7 @@ def test_a_user_that_invents_a_number_is_asked_again_and_then_taken_out(
     odd["scenario"] = {**odd["scenario"], "goal": "sim_000"}
     played.write_queries([odd, *talks(4)[1:]])
     gates = ["--rag-gate=c1-sim: goal_reached >= 0.9", "--rag-gate=c1-sim: error_rate <= 0"]
-    result = played.run("-rs", workers, *gates, *by_model(server))
+    result = played.run("-rs", workers, *gates, *by_model(played, server))
     result.assert_outcomes(passed=10, skipped=14, failed=2)
     why = "after turn 1: the simulated user left its role: it says the number 17, which stands nowhere before"
     result.stdout.fnmatch_lines([f"taken out of c1-sim: 1 of 4 conversations: sim_000 {why}*"])
@@ -239,7 +241,7 @@ def test_a_user_that_invents_a_number_is_asked_again_and_then_taken_out(
     )
     assert [each.startswith(why) for each in record_of(played)["taken_out"].values()] == [True]
     # Its turns before that count; its goal is not known, and counts nowhere.
-    result = played.run(workers, *gates, "--rag-max-unmeasured=0.3", *by_model(server))
+    result = played.run(workers, *gates, "--rag-max-unmeasured=0.3", *by_model(played, server))
     result.assert_outcomes(passed=10, skipped=14)
     result.stdout.fnmatch_lines(["passed*c1-sim: goal_reached >= 0.9*n=3*", "*1 of 4 conversations taken out*"])
     assert sum(server.calls.values()) == 3 + 3 * 3
@@ -258,8 +260,9 @@ def test_a_judge_takes_out_what_rules_do_not_see(played: Suite, server: Counting
         )
 
     server.reply = reply
-    judged = ["--rag-judge=fused", "--rag-judge-model=gpt-judge", f"--rag-judge-base-url={server.url}"]
-    result = played.run("-n0", "-rs", *judged, *by_model(server))
+    played.set_table("profiles.mock.judge", model="gpt-judge", base_url=server.url)
+    judged = ["--rag-judge=fused"]
+    result = played.run("-n0", "-rs", *judged, *by_model(played, server))
     result.assert_outcomes(passed=1, skipped=5)
     result.stdout.fnmatch_lines(
         ["taken out of c1-sim: 1 of 1 conversation: sim_001 after turn 1: *left its role: must *"]
@@ -268,16 +271,16 @@ def test_a_judge_takes_out_what_rules_do_not_see(played: Suite, server: Counting
     assert (score["measure"], score["value"], score["judge"], score["model"]) == ("in_role", 0.0, "fused", "gpt-judge")
     calls = sum(server.calls.values())
     assert calls == 2
-    played.run("-n0", *judged, *by_model(server)).assert_outcomes(passed=1, skipped=5)
+    played.run("-n0", *judged, *by_model(played, server)).assert_outcomes(passed=1, skipped=5)
     assert sum(server.calls.values()) == calls
 
 
 @pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_moves_are_recorded_and_a_replay_needs_no_model(played: Suite, server: CountingServer, workers: str) -> None:
-    played.run("-n0", *by_model(server, "record")).assert_outcomes(passed=3, skipped=3)
+    played.run("-n0", *by_model(played, server, "record")).assert_outcomes(passed=3, skipped=3)
     assert len(list(played.path.glob("cassettes/mock/gpt-user/*.yaml"))) == 3
     calls = sum(server.calls.values())
-    result = played.run(workers, "--rag-output=replayed", *by_model(server, "replay"))
+    result = played.run(workers, "--rag-output=replayed", *by_model(played, server, "replay"))
     result.assert_outcomes(passed=3, skipped=3)
     assert sum(server.calls.values()) == calls
     rows = [json.loads(line) for line in (played.path / "replayed" / "c1-sim.jsonl").read_text().splitlines()]
@@ -292,24 +295,24 @@ def test_a_budget_that_is_spent_leaves_turns_not_run_and_no_gate_judged(played: 
         "--rag-budget=0.0001",
         "--rag-prices=prices.toml",
         "--rag-gate=c1-sim: error_rate <= 0",
-        *by_model(server),
+        *by_model(played, server),
     )
     result.assert_outcomes(passed=1, skipped=5, failed=1)
     result.stdout.fnmatch_lines(
         ["SKIPPED*not run: budget: *", "*cannot be judged: not run for lack of budget: 5 trials*"]
     )
     assert not server.calls
-    result = played.run("-n0", "--rag-prices=prices.toml", *by_model(server))
+    result = played.run("-n0", "--rag-prices=prices.toml", *by_model(played, server))
     result.assert_outcomes(passed=3, skipped=3)
 
 
 def test_a_model_without_a_server_or_key_is_named_before_anything_is_asked(played: Suite) -> None:
-    result = played.run("--rag-user-model=gpt-user", "--rag-profile=embedded")
+    played.set_table("profiles.embedded.user", model="gpt-user")
+    result = played.run("--rag-profile=embedded")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--rag-user-model=gpt-user plays a user, and no server is named for it*"])
-    result = played.run(
-        "--rag-user-model=gpt-user", "--rag-user-base-url=https://api.example.org/v1", "--rag-mode=live"
-    )
+    result.stderr.fnmatch_lines(["*gpt-user plays a user, and no server is named for it*"])
+    played.set_table("profiles.mock.user", model="gpt-user", base_url="https://api.example.org/v1")
+    result = played.run("--rag-mode=live")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*RAG_USER_API_KEY is not set*"])
     assert not asked(played)
@@ -325,7 +328,7 @@ def test_a_prompt_of_ones_own_replaces_that_of_the_user(played: Suite, server: C
         return plays(body)
 
     server.reply = reply
-    played.run("-n0", "--rag-prompts=prompts", *by_model(server)).assert_outcomes(passed=3, skipped=3)
+    played.run("-n0", *by_model(played, server)).assert_outcomes(passed=3, skipped=3)
     assert {*heard} == {"You are in a hurry."}
 
 
@@ -465,10 +468,10 @@ DIES = """
 def test_what_was_said_is_on_the_disk_before_the_turn_is_asked(played: Suite, server: CountingServer) -> None:
     dying = PIPELINE.replace("    def answer(self, query):\n", f"    def answer(self, query):{DIES}")
     played.pytester.makepyfile(test_shop=dying)
-    played.run("-n0", *by_model(server))
+    played.run("-n0", *by_model(played, server))
     assert (played.path / "died").exists()
     assert sum(server.calls.values()) == 1
-    played.run("-n0", *by_model(server)).assert_outcomes(passed=3, skipped=3)
+    played.run("-n0", *by_model(played, server)).assert_outcomes(passed=3, skipped=3)
     assert sum(server.calls.values()) == 3
 
 

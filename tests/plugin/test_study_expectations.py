@@ -26,7 +26,7 @@ def rows(study: Path, experiment: str) -> Iterator[tuple[Case, ExperimentResult]
 
 def tables() -> tuple[list[list[str]], list[list[str]]]:
     """The two tables of the docs: by experiment, and by kind."""
-    page = (ROOT / "docs" / "results" / "study.md").read_text()
+    page = (ROOT / "docs" / "dev" / "results" / "study.md").read_text()
     section = page.partition("## What answers owe")[2].partition("\n## ")[0]
     found = [re.findall(r"^\| (.*) \|$", each, re.M) for each in section.split("\n\n") if each.startswith("|")]
     first, second = ([[cell.strip() for cell in line.split(" | ")] for line in lines[1:]] for lines in found)

@@ -53,7 +53,6 @@ STEMS = (
     "t5_summaries",
 )
 SECTIONS = 6
-CHAT = "--rag-chat-model=embedded/extractive"
 SELECTED = "A queue of depth ten keeps ten messages."
 QUERIES: list[dict[str, Any]] = [
     {"query_id": "q_direct_001", "query": "who gets messages of a topic", "ground_truth": "subscribers"},
@@ -151,18 +150,20 @@ def test_summaries_are_written_recorded_and_replayed_without_the_writer(book: Su
     file.write_text(file.read_text().partition("gates")[0])  # they are about the tests that are gone
     book.pytester.makepyfile(test_t5=ONLY_T5)
     with counting_server(0.01, lambda body: "A summary.") as server:
-        writer = ("--rag-writer-model=some/writer", f"--rag-writer-base-url={server.url}", CHAT)
-        recorded = book.run(*writer, "--rag-mode=record", "-n2", "--rag-concurrency=4")
+        book.set_table("profiles.mock.answer", model="embedded/extractive")
+        book.set_table("profiles.mock.writer", model="some/writer", base_url=server.url)
+        recorded = book.run("--rag-mode=record", "-n2", "--rag-concurrency=4")
         recorded.assert_outcomes(passed=len(QUERIES))
         recorded.stdout.fnmatch_lines([f"rag: recording: {SECTIONS} answers to ask for, 0 are recorded*"])
         # The sections of the small book, each once, though two processes needed them.
         assert sorted(server.calls.values()) == [1] * SECTIONS
         assert server.most <= 4
-    book.run(*writer, "--rag-mode=replay", "--rag-output=replayed").assert_outcomes(passed=len(QUERIES))
+    book.run("--rag-mode=replay", "--rag-output=replayed").assert_outcomes(passed=len(QUERIES))
     rows = [json.loads(line) for line in (book.path / "replayed" / "t5_summaries.jsonl").read_text().splitlines()]
     said = {decision["outcome"] for row in rows for decision in row["decisions"] if decision["name"] == "summaries"}
     assert said == {"written by some/writer"}
-    missing = book.run(writer[0] + "2", *writer[1:], "--rag-mode=replay", "--rag-output=missing", "-k", "direct")
+    book.set_table("profiles.mock.writer", model="some/writer2", base_url=server.url)
+    missing = book.run("--rag-mode=replay", "--rag-output=missing", "-k", "direct")
     missing.assert_outcomes(failed=1, deselected=len(QUERIES) - 1)
     # Where a line is broken depends on how long the names of folders are.
     assert "Record it: --rag-profile=mock --rag-mode=record" in " ".join(missing.stdout.str().split())

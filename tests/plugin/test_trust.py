@@ -473,7 +473,8 @@ def test_a_judge_that_cannot_be_asked_stops_the_run_at_the_first_answer(
 ) -> None:
     tested.write_queries([{"query_id": f"q{n}", "query": f"question {n}", "ground_truth": "x"} for n in range(12)])
     with serving(refusal(404, "no such model", "model_not_found")) as model:
-        judge = ["--rag-judge=fused", "--rag-judge-model=nope", f"--rag-judge-base-url={model.url}"]
+        tested.set_table("profiles.mock.judge", model="nope", base_url=model.url)
+        judge = ["--rag-judge=fused"]
         result = tested.run(FILE, "--rag-mode=live", "--rag-measures=faithfulness", *judge, workers)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*The judge cannot be asked: *no such model*"])

@@ -1,4 +1,4 @@
-"""What is public: the table of docs/explanation/architecture.md, and the names of its modules."""
+"""What is public: the table of docs/dev/architecture.md, and the names of its modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def _modules() -> list[str]:
-    page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/dev/architecture.md").read_text(encoding="utf-8")
     section = page.partition("## What is public\n")[2].partition("\n## ")[0]
     return re.findall(r"^\| `([\w.]+)` \|", section, re.MULTILINE)
 

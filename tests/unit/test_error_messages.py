@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from docs.made import REFERENCE
+from docs.made import DOCS
 from docs.made.errors import _raised
 from docs.made.messages import Messages
 
@@ -65,4 +65,4 @@ def test_an_error_that_a_function_makes_says_what_each_call_hands_it() -> None:
     ],
 )
 def test_the_page_has_what_a_reader_searched_for(said: str) -> None:
-    assert said in (REFERENCE / "errors.md").read_text(encoding="utf-8")
+    assert said in (DOCS / "dev" / "errors.md").read_text(encoding="utf-8")

@@ -82,7 +82,7 @@ def test_the_interval_beside_a_gate_is_no_narrower_than_its_bounds() -> None:
 
 @pytest.mark.usefixtures("without_forecast")
 def test_ten_gates_at_their_thresholds_are_rarely_wrong_together() -> None:
-    """By themselves one of them is decided in about half of the runs (docs/results/verdicts.md, many gates)."""
+    """By themselves one of them is decided in about half of the runs (docs/dev/results/verdicts.md, many gates)."""
     rng, wrong = np.random.default_rng(0), {"alone": 0, "together": 0}
     gates = [parse_gate(f"s{n}: recall@5 >= 0.8 @95%", 5) for n in range(10)]
 

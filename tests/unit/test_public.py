@@ -55,7 +55,7 @@ def test_pages_and_examples_name_what_is_public() -> None:
         for file in [*PAGES, *CODE]
         for name in sorted(_named(read(file)) - public)
     ]
-    assert not private, "\n".join(["docs/explanation/architecture.md does not list as public:", *private])
+    assert not private, "\n".join(["docs/dev/architecture.md does not list as public:", *private])
 
 
 def test_the_pages_name_something() -> None:

@@ -8,14 +8,12 @@ import sys
 import pytest
 
 import rag_harness
-from docs.made import IMAGES, PAGES, PICTURES, REFERENCE
+from docs.made import DOCS, IMAGES, PAGES, PICTURES
 from rag_harness.__main__ import ALONE, COMMANDS
 from rag_harness.expectations import known_kinds
 from rag_harness.measures import known_measures
 from rag_harness.settings import options
 from tests.unit.quick_parsing import no_garbage_looked_for
-
-DOCS = REFERENCE.parent
 
 
 def text(page: str) -> str:
@@ -27,7 +25,7 @@ def text(page: str) -> str:
 def test_a_page_is_that_of_the_code(name: str) -> None:
     with no_garbage_looked_for():
         made = PAGES[name]()
-    assert text(f"reference/{name}") == made, "write it anew: python -m docs.made"
+    assert text(name) == made, "write it anew: python -m docs.made"
 
 
 @pytest.mark.parametrize("name", PICTURES)

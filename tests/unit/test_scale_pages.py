@@ -50,7 +50,7 @@ def test_files_are_yaml() -> None:
 
 
 def test_the_cluster_that_is_shown_can_be_read() -> None:
-    (shown,) = re.findall(r'--rag-qdrant-cluster="(.*?)"', PAGES["qdrant"])
+    (shown,) = re.findall(r'qdrant_cluster = \["(.*?)"\]', PAGES["qdrant"])
     made = cluster_options(Settings(qdrant_cluster=tuple(shown.split())))
     assert (made.shards, made.replicas, made.write_consistency) == (6, 2, 2)
 

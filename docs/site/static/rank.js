@@ -7,16 +7,12 @@ const ranking = (() => {
   const SATURATED = 3; // a word that is there often counts at most 1 + this many times
   const PART = 0.5, NEAR = 0.4, SAME_WORD = 0.6; // a part of a name, a word that is like it, another word for it
   const REST_OF_PAGE = 0.3, BEST_OF_PAGE = 4;
-  const IS_HEADING = 4, IN_HEADING = 1.6, IN_TEXT = 1.5, IN_MESSAGE = 2;
+  const IS_HEADING = 4, IN_HEADING = 1.6, IN_TEXT = 1.5;
   // Not shown: what scores less than this share of the best, or has less than this share of the question, by rarity.
   const WEAK = 0.2, LITTLE = 0.4;
-  const BY_FOLDER = { tutorials: 1.2, "how-to": 1.3, results: 0.6 };
-  const BY_PAGE = { "reference/requirements": 0.3 }; // has a word of everything
-  const MESSAGES = "reference/errors";
+  const BY_FOLDER = { tutorials: 1.2, "how-to": 1.3 };
   const LONGEST = 500;
   const TERM = /[\p{L}\p{N}_@^%~]+(?:[-.][\p{L}\p{N}_@^%~]+)*/gu;
-  // Differs each time a message is shown: quoted words, paths, NAMES, own_names, numbers.
-  const VARIES = /(?<![\p{L}\p{N}])["'“‘`][^"'”’`]{1,80}["'”’`]|\S*[/\\]\S*|\b[A-Z][A-Z0-9_]{2,}\b|\b\w*_\w*\b|\b\d[\d.,]*\b|…/gu;
   const unsaid = new Set([...stopwords, ..."per use using want need can get us may will also".split(" ")]);
 
   const stemmer = new Stemmer(), stems = new Map();
@@ -88,10 +84,9 @@ const ranking = (() => {
       });
     });
 
-  const add = (places, id, score, terms, isQuoted = false) => {
-    const place = places.get(id) || { id, score: 0, terms: new Set(), isQuoted: false };
+  const add = (places, id, score, terms) => {
+    const place = places.get(id) || { id, score: 0, terms: new Set() };
     place.score += score;
-    place.isQuoted ||= isQuoted;
     terms.forEach((term) => place.terms.add(term));
     places.set(id, place);
   };
@@ -110,7 +105,7 @@ const ranking = (() => {
   const likeness = (phrase, { path, heading, text }) => {
     const own = plain(heading), isLong = phrase.trim().split(" ").length > 2;
     const said = own === phrase ? IS_HEADING : phrase.trim() && own.includes(phrase) ? IN_HEADING : isLong && plain(text).includes(phrase) ? IN_TEXT : 1;
-    return said * (BY_PAGE[path] || BY_FOLDER[path.split("/")[0]] || 1);
+    return said * (BY_FOLDER[path.split("/")[0]] || 1);
   };
   // What else the page has of the question counts for each of its places.
   const addPages = (places) => {
@@ -120,36 +115,14 @@ const ranking = (() => {
     for (const place of places.values()) place.score += REST_OF_PAGE * ofPage.get(sections[place.id].path);
   };
 
-  const pattern = (text) =>
-    (text.replace(VARIES, " … ").toLowerCase().match(new RegExp(`…|${TERM.source}`, "gu")) || []).filter((word, at, all) => word !== "…" || all[at - 1] !== "…");
-  const messages = sections.flatMap(({ path, anchor, text }, id) => (path === MESSAGES && anchor.startsWith("message-") ? [[id, pattern(text)]] : []));
-  // The most words in a row that a message and the question share.
-  const shared = (one, other) => {
-    let best = [], row = [];
-    one.forEach((word, i) => {
-      row = other.map((each, j) => (each === word ? (row[j - 1] || 0) + 1 : 0));
-      const most = Math.max(0, ...row);
-      if (most > best.length) best = one.slice(i - most + 1, i + 1);
-    });
-    return best;
-  };
-  const addMessages = (places, question) => {
-    const wanted = pattern(question);
-    for (const [id, message] of messages) {
-      const words = shared(wanted, message);
-      if (words.length < 3 || words.filter((word) => word !== "…").length < 2) continue;
-      add(places, id, IN_MESSAGE * words.length * (words.length / wanted.length) ** 2, words.map(stem), true);
-    }
-  };
-
-  // A place that has only what every page has of a question is no answer to it. A message quotes words of any kind.
+  // A place that has only what every page has of a question is no answer to it.
   const withoutWeak = (places, words) => {
     const worth = ({ terms }) => Math.max(0, ...terms.map(([term, each]) => each * rarity(term)));
     const has = (place, { terms }) => terms.some(([term]) => place.terms.has(term));
     const worths = words.map(worth);
     for (const place of places) place.share = words.reduce((sum, word, at) => sum + (has(place, word) ? worths[at] : 0), 0);
     const most = Math.max(...places.map(({ share }) => share));
-    return places.filter(({ score, share, isQuoted }) => score > WEAK * places[0].score && (isQuoted || share >= LITTLE * most));
+    return places.filter(({ score, share }) => score > WEAK * places[0].score && share >= LITTLE * most);
   };
 
   const found = (typed) => {
@@ -158,7 +131,6 @@ const ranking = (() => {
     const phrase = plain(question);
     for (const place of places.values()) place.score *= likeness(phrase, sections[place.id]);
     addPages(places);
-    addMessages(places, question);
     const sorted = [...places.values()].sort((a, b) => b.score - a.score || a.id - b.id);
     const unknown = [...new Set(words.filter(({ isWritten }) => !isWritten).map(({ name }) => name))];
     return { places: withoutWeak(sorted, words), unknown };

@@ -1,6 +1,6 @@
 """Rewords a question so that it shares fewer words with its page: by fixed turns, and by a list of synonyms.
 
-Names, codes, numbers and quoted words stay. The list replaces few words: docs/results/drafted-questions.md has
+Names, codes, numbers and quoted words stay. The list replaces few words: docs/dev/results/drafted-questions.md has
 the figures.
 """
 

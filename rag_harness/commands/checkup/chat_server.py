@@ -22,7 +22,7 @@ def chat_server(settings: Settings) -> Presence:
     try:
         status = httpx2.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_SECONDS).status_code
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        remedy = "is it running, is --rag-chat-base-url right, is there a proxy between?"
+        remedy = "is it running, is base_url of its role answer right, is there a proxy between?"
         return Presence("broken", what, f"{url} cannot be reached: {type(error).__name__}", remedy)
     if status in _REFUSED:
         said = "the key that is set" if key else "a request without a key"

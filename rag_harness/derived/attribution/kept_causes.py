@@ -84,7 +84,7 @@ class KeptCauses:
             settings, "data", "retrieval", "reranking", "generation", "judging", "golden", "reliability"
         )
         content = [bytes_digest(stated), bytes_digest(_TIMES.sub(b"", rows.read_bytes())), record.fingerprints]
-        recorded = _looks(settings.path(settings.cassettes))
+        recorded = _looks(settings.folder("cassettes"))
         return json_digest([decides, options, settings.k, content, recorded, self._failed(), *_values(table)])
 
     def find(self, name: str, key: str) -> list[CauseLine] | None:

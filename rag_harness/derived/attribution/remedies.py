@@ -64,7 +64,7 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     (
         "Retrieval Miss",
         "lost in reranking",
-    ): "the reranker put it too low: try another, --rag-rerank-model",
+    ): "the reranker put it too low: try another, rerank_model of the profile",
     (
         "Retrieval Miss",
         "lost the subject",
@@ -154,7 +154,7 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     (
         "Logic Failure",
         "cut short",
-    ): "allow longer answers: --rag-max-output-tokens, max_tokens; if empty, read the whole reply",
+    ): "allow longer answers: max_tokens of role answer; if empty, read the whole reply",
     (
         "Logic Failure",
         "not read where it stood",

@@ -80,7 +80,7 @@ def _wrapped(text: str) -> list[str]:
 
 def _no_writer(measures: Sequence[str]) -> Iterator[str]:
     if PARAPHRASE not in measures:
-        yield from _wrapped(f"left out: {_short(PARAPHRASE)}: {NO_WRITER} (--rag-writer-model)")
+        yield from _wrapped(f"left out: {_short(PARAPHRASE)}: {NO_WRITER} (role writer of the profile)")
 
 
 def _worst(name: str, broken: Sequence[ScoreLine]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts
 from rag_harness.engine.distributed.remote import UnsentError, WorkerLostError
 from rag_harness.engine.distributed.run_messages import Carried, Done, Job, Opened, RunOpening
 from rag_harness.errors import PrerequisiteError
+from rag_harness.settings.removed import RARE_TABLE
 
 START_WAIT = 120.0
 """Seconds that a worker may take to start: a node has to find room, and to import."""
@@ -40,7 +41,7 @@ class RayWorker:
         except asyncio.TimeoutError as error:
             raise PrerequisiteError(
                 f"Ray has not started worker {self.name} on node {self.node[:8]} within {START_WAIT:.0f} s: it has no "
-                f"CPU or GPU free. See `ray status`; ask for less: --rag-ray-workers, --rag-ray-gpus."
+                f"CPU or GPU free. See `ray status`; ask for less: ray_workers, ray_gpus in {RARE_TABLE}."
             ) from error
         return opened
 

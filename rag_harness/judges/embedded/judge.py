@@ -1,7 +1,7 @@
 """``embedded/alignment``: a deterministic judge without an LLM, from words and their MiniLM vectors.
 
-It estimates; it does not understand. docs/results/embedded-judge.md has its accuracy, and that of a model that never
-reads the source.
+It estimates; it does not understand. docs/dev/results/embedded-judge.md has its accuracy, and that of a model that
+never reads the source.
 """
 
 from __future__ import annotations

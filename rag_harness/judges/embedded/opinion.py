@@ -24,7 +24,7 @@ from rag_harness.words.language import answer_not_judged, foreign, not_judged, t
 from rag_harness.words.languages import has_rules
 
 USEFUL_FROM = 0.55
-"""Alignment with the ground truth from which a chunk is called useful; chosen in docs/results/embedded-judge.md."""
+"""Alignment with the ground truth from which a chunk is called useful; chosen in docs/dev/results/embedded-judge.md."""
 _SUMMARY = re.compile(r"\bsummar(?:y|ies|i[sz]e[ds]?|i[sz]ing)\b|\btl;?dr\b", re.I)
 NO_SOURCE = "there is no text that could support it"
 

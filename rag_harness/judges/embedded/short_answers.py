@@ -1,8 +1,8 @@
 """Short answers: a yes or no, a value, a phrase. They are judged as the sentence that question and answer make.
 
 By itself such an answer has too few words for the models: "Yes." stands in every passage. The rules find what the
-passages state about the question. Where they cannot decide there is no verdict. docs/results/embedded-judge.md has how
-often they are right.
+passages state about the question. Where they cannot decide there is no verdict. docs/dev/results/embedded-judge.md has
+how often they are right.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ class StreamedCompletion:
             thinks = "it thought for all of them: " if self._thought else ""
             return (
                 f"{self.model} reached its limit{spent} without any text (finish_reason 'length'); {thinks}allow more "
-                "with --rag-max-output-tokens, or have it think less."
+                "with max_tokens of its role, or have it think less."
             )
         return f"{self.model} answered without any text{spent} (finish_reason {self.end or 'none'!r})."
 

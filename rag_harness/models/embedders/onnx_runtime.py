@@ -121,7 +121,7 @@ def create(parts: Parts) -> OnnxEmbedder:
     ):
         if value != usual:
             raise SettingsError(
-                f"--rag-{option}={value} is for torch, and --rag-embed-backend={settings.embed_backend} computes on "
+                f"{option}={value} is for torch, and --rag-embed-backend={settings.embed_backend} computes on "
                 f"the CPU in its own precision. Leave one of the two out."
             )
     backend: OnnxBackend = "onnx-int8" if settings.embed_backend == "onnx-int8" else "onnx"

@@ -56,7 +56,7 @@ class SentenceTransformersEmbedder:
 
     Args:
         model: name on the hub or a folder.
-        max_tokens: longest input. MiniLM was trained on 256 and has positions for 512; docs/results/validation.md
+        max_tokens: longest input. MiniLM was trained on 256 and has positions for 512; docs/dev/results/validation.md
             compares both in retrieval.
         precision: of weights and computation, ``float32`` or ``bfloat16``; vectors are always float32.
         device: torch's name. Other devices than the CPU are part of the revision: their sums differ in the last digits.

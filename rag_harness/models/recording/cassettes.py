@@ -165,7 +165,7 @@ class Cassettes:
         except OSError as error:
             raise DataError(
                 f"Mode record keeps answers in {self.folder}, which cannot be written: {error.strerror or error}. "
-                f"Nothing was called. Name another folder with --rag-cassettes, or make this one writable."
+                f"Nothing was called. Name another folder with --rag-project, or make this one writable."
             ) from error
 
     def unused(self) -> list[Path]:
@@ -196,7 +196,7 @@ def _explained(file: Path) -> Iterator[None]:
     except OSError as error:
         raise RecordingWriteError(
             f"An answer cannot be kept: {file}: {error.strerror or error}. What was recorded before is whole. Make "
-            f"room, or name another folder with --rag-cassettes; the next run calls only what is missing."
+            f"room, or name another folder with --rag-project; the next run calls only what is missing."
         ) from error
 
 

@@ -26,7 +26,7 @@ def own_calls_covered(settings: Settings, scrub: Scrub | None) -> Iterator[None]
     """
     access = access_of(settings)
     playback = AppPlayback(
-        AppCassettes(settings.path(settings.cassettes) / OWN, secrets_of(settings), scrub, settings.abridge),
+        AppCassettes(settings.folder("cassettes") / OWN, secrets_of(settings), scrub, settings.abridge),
         may_call=not access.calls_nobody,
         keep=access.records,
         ask_again=settings.rerecord and access.records,

@@ -85,7 +85,7 @@ class ArrayStore:
                 except OSError as error:
                     raise RecordingWriteError(
                         f"{len(new)} vectors or scores cannot be kept in {file.parent}: {error.strerror or error}. "
-                        f"What was there is whole. Make room, or name other folders: --rag-cassettes, --rag-cache-dir."
+                        f"What was there is whole. Make room, or name other folders: --rag-project, --rag-cache-dir."
                     ) from error
                 self._look_for_new_segments()
             self._pending = {}

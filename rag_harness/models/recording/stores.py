@@ -39,7 +39,7 @@ class StoreRoom:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._recordings = settings.path(settings.cassettes) / (settings.stores_of or settings.profile)
+        self._recordings = settings.folder("cassettes") / (settings.stores_of or settings.profile)
         self._cache = settings.path(settings.cache_dir)
         self._access = access_of(settings)
         self._opened: dict[Path, ArrayStore] = {}

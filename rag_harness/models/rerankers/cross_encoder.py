@@ -99,7 +99,7 @@ class CrossEncoderReranker:
             why = next(iter(str(error).splitlines()), type(error).__name__)
             raise PrerequisiteError(
                 f"The weights of the cross-encoder {self.model!r} are neither a folder here nor to be had from the "
-                f"model hub ({why}). Give the folder of a downloaded model with --rag-rerank-model, or, "
+                f"model hub ({why}). Give the folder of a downloaded model as rerank_model of the profile, or, "
                 f"with an embedder in this process, use embedded/late-interaction."
             ) from error
         return loaded if self._precision == "float32" else loaded.bfloat16()

@@ -2,7 +2,7 @@
 
 MaxSim (Khattab & Zaharia, "ColBERT", 2020) is the best cosine of each query token with a token of the chunk, averaged
 over the query. MiniLM was not trained for it, so it is combined with BM25 and the dense score, each as a z-score over
-the candidates. docs/results/validation.md has the measurements.
+the candidates. docs/dev/results/validation.md has the measurements.
 """
 
 from __future__ import annotations

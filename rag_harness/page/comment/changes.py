@@ -108,7 +108,7 @@ def _baseline(now: Run) -> Iterator[_Before]:
     name = str(settings.get("compare") or "")
     if not name:
         return
-    file = Path(str(settings.get("rootdir") or ".")) / str(settings.get("baselines") or "baselines") / f"{name}.json"
+    file = Path(str(settings.get("rootdir") or "."), str(settings.get("project") or ""), "baselines", f"{name}.json")
     try:
         check_as_written(file)
         saved = load_saved_run(file)

@@ -12,8 +12,8 @@ from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
 _NOT_SAID = frozenset(
     [
-        *("output", "logs", "cache_dir", "overwrite", "rerecord", "qdrant_url", "qdrant_cluster"),
-        *("save", "compare", "baselines", "misses", "export", "gate", "report"),
+        *("output", "logs", "cache_dir", "overwrite", "rerecord", "qdrant_url"),
+        *("save", "compare", "misses", "export", "gate", "report"),
     ]
 )
 """Options about locations of files and printed output. Gates are those of the ini file."""
@@ -50,7 +50,7 @@ def _options(run: Run) -> Iterator[str]:
         is_list, flag = option.default == (), f"--rag-{option.name.replace('_', '-')}"
         default = [] if is_list else option.default
         given = getattr(profile, option.name, default)
-        if option.metadata.get("secret") or option.name in _NOT_SAID or value in (default, given, None):
+        if option.name in _NOT_SAID or value in (default, given, None):
             continue
         if option.default is False:
             yield flag

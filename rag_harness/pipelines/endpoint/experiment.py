@@ -103,7 +103,7 @@ def ask_for_version(spec: EndpointSpec, settings: Settings, requests: Requests |
 
 
 def _folder(spec: EndpointSpec, parts: RunParts) -> Path:
-    return parts.settings.path(parts.settings.cassettes) / SERVICES / spec.name
+    return parts.settings.folder("cassettes") / SERVICES / spec.name
 
 
 def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def keep_spans(recording: Path, spans: Sequence[SpanRecord] | None, service: str
     except OSError as error:
         raise RecordingWriteError(
             f"Spans cannot be kept: {spans_file(recording)}: {error.strerror or error}. Make room, or name another "
-            f"folder with --rag-cassettes."
+            f"folder with --rag-project."
         ) from error
 
 

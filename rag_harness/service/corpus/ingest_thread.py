@@ -22,7 +22,7 @@ MOST_OF_ONE = 16
 _NICE = 19
 """Lowers the thread's priority, so that questions go first on a busy processor. Only Linux can do so by thread.
 
-A document still comes in while all cores answer, but slowly: docs/results/service.md has both sides.
+A document still comes in while all cores answer, but slowly: docs/dev/results/service.md has both sides.
 """
 _LOOKS_EVERY = 0.1
 """How often a wait for models looks whether the server is being stopped, in seconds."""

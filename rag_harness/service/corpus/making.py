@@ -72,8 +72,8 @@ def _check_index(parts: CollectionParts) -> None:
     opening_of(indexes[0])
     if any("searched_by" in each.identity() for each in parts.retrievals.values()):
         raise SettingsError(
-            "--rag-qdrant-graph searches by a graph, and a service compares every vector: what was evaluated would "
-            "not be what is served. Leave rag_qdrant_graph out, evaluate again, and serve that."
+            "qdrant_graph searches by a graph, and a service compares every vector: what was evaluated would "
+            "not be what is served. Leave qdrant_graph out, evaluate again, and serve that."
         )
 
 

@@ -93,7 +93,7 @@ class ServerModels:
 
     @property
     def _recordings(self) -> str:
-        return f"{self.settings.cassettes}/{self.settings.profile}"
+        return f"{self.settings.folder_said('cassettes')}/{self.settings.profile}"
 
 
 class _Adapting:

@@ -25,5 +25,5 @@ Thresholds
 
 Data and gates
     The data is called ``conversations`` in ``pyproject.toml``: the pages of the retail study and
-    ``data/kb/conversations.jsonl``. Its gates stand there, too; ``docs/results/conversations.md`` has the results.
+    ``data/kb/conversations.jsonl``. Its gates stand there, too; ``docs/dev/results/conversations.md`` has the results.
 """

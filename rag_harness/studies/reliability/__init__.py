@@ -31,5 +31,5 @@ Calibration
     another gate, is not used, and the row says so.
 
 Verification asks a judge of the evaluation (``judges``, with the nouns of ``measures.judged``). That is the only
-thing of the evaluation that this study knows. Results: ``docs/results/reliability.md``.
+thing of the evaluation that this study knows. Results: ``docs/dev/results/reliability.md``.
 """

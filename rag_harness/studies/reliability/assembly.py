@@ -66,7 +66,7 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
     searcher = Searcher(retrievers, reranker, rarity, parts.settings.top_k, design.original, numbers.weights)
     judge = judge_of(parts)
     contradictions = _contradiction_model(parts, judge)
-    file = parts.settings.path(parts.settings.reliability) / f"{name}.json"
+    file = parts.settings.folder("reliability") / f"{name}.json"
 
     def made_of() -> Mapping[str, Any]:
         made = _made_of(name, parts, retrieval, reranker, judge)

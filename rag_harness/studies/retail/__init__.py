@@ -19,15 +19,15 @@ Pipelines
     uses both.
 
 Prompts
-    ``prompts/e1.system.md`` and so on. ``rag_prompts`` names a folder whose files replace them.
+    ``prompts/e1.system.md`` and so on. Files of the same names in the project's ``prompts/`` replace them.
 
 Thresholds
     The study's numbers are options (``top_k``, ``candidates``, chunker, models), so that a user can change them. Its
     gates stand in ``pytest.ini`` under ``rag_gate``, set at what was measured less a margin.
 
 Data and tests
-    ``data/kb`` has pages, plan and questions, ``test_experiments`` a test an experiment, ``docs/results/study.md`` the
-    results. Nothing is calibrated here.
+    ``data/kb`` has pages, plan and questions, ``test_experiments`` a test an experiment, ``docs/dev/results/study.md``
+    the results. Nothing is calibrated here.
 
 A new experiment of the study is one more file; see ``docs/how-to/add-an-experiment.md``.
 """

@@ -33,5 +33,5 @@ Thresholds and calibration
 
 Data and gates
     The data is called ``textbook`` in ``pyproject.toml``, and its gates stand there too. Three of them are red with
-    the embedded profile; ``docs/results/textbook.md`` says why.
+    the embedded profile; ``docs/dev/results/textbook.md`` says why.
 """

@@ -183,10 +183,14 @@ def test_lines_lose_what_is_private(line: str, shown: str) -> None:
 
 
 def test_the_report_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    suite("rag_chat_model = evil\x1b[2J")
+    suite("rag_embed_model = evil\x1b[2J")
     _, said = doctor(capsys)
     assert "\x1b" not in said
     assert "evil" in said
+
+
+def let_answer(url: str) -> None:
+    Path("pyproject.toml").write_text(f'[tool.rag_harness.profiles.embedded.answer]\nbase_url = "{url}"\n')
 
 
 class _Server(BaseHTTPRequestHandler):
@@ -228,7 +232,8 @@ def test_the_chat_endpoint_is_asked_only_with_network(
 ) -> None:
     monkeypatch.setattr(_Server, "status", status)
     monkeypatch.setenv("RAG_CHAT_API_KEY", KEY)
-    suite(f"rag_chat_base_url = {url}")
+    suite("")
+    let_answer(url)
     assert doctor(capsys)[0] == 0
     assert _Server.asked == []
     found, out = doctor(capsys, "--network")
@@ -238,7 +243,8 @@ def test_the_chat_endpoint_is_asked_only_with_network(
 
 
 def test_a_chat_endpoint_that_is_down_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    suite("rag_chat_base_url = http://127.0.0.1:9/v1")
+    suite("")
+    let_answer("http://127.0.0.1:9/v1")
     status, said = doctor(capsys, "--network")
     assert status == 1
     assert "broken  chat endpoint: http://127.0.0.1:9/v1 cannot be reached: ConnectError\n          To do: " in said

@@ -100,9 +100,9 @@ def test_the_queries_file_counts(settings: Settings, experiment: str) -> None:
 
 
 def test_a_prompt_counts_for_its_experiment_alone(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / "e3.system.md").write_text("Be brief.")
-    changed = replace(settings, prompts="prompts")
+    (tmp_path / "own" / "prompts").mkdir(parents=True)
+    (tmp_path / "own" / "prompts" / "e3.system.md").write_text("Be brief.")
+    changed = replace(settings, project="own")
     assert digest("e3", changed) != digest("e3", settings)
     assert digest("e1", changed) == digest("e1", settings)
 

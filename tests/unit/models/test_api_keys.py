@@ -156,7 +156,7 @@ def test_the_model_that_plays_users_is_checked_where_it_is_asked() -> None:
     check_user(replace(settings_of("embedded", **named), mode="replay"))
     with pytest.raises(PrerequisiteError, match="'own/model' has no price"):
         check_user(settings_of("embedded", **named, user_api_key=SECRET, budget=1.0))
-    with pytest.raises(SettingsError, match="no server is named for it: add --rag-user-base-url"):
+    with pytest.raises(SettingsError, match="no server is named for it: add base_url to the profile's role"):
         check_user(settings_of("embedded", user_model="own/model"))
     with pytest.raises(PrerequisiteError, match="OPENROUTER_API_KEY is not set"):
         check_user(settings_of("openrouter", user_model="openai/gpt-4o-mini"))

@@ -255,7 +255,7 @@ def test_the_saved_run_that_it_was_compared_with_is_before(two: tuple[Path, Path
     (run,) = read(before)
     (now / "baselines").mkdir()
     save(now / "baselines" / "main.json", saved_run(run.manifest, run.tables))
-    amend(now, settings={"compare": "main", "baselines": "baselines", "rootdir": str(now)})
+    amend(now, settings={"compare": "main", "rootdir": str(now)})
     assert "\n**Changes since main**, of 2025-12-31" in checked(now)
     amend(now, settings={"compare": "gone"})
     assert "Changes since" not in checked(now)
@@ -264,8 +264,9 @@ def test_the_saved_run_that_it_was_compared_with_is_before(two: tuple[Path, Path
 def test_a_run_that_saved_itself_is_not_compared_with_itself(two: tuple[Path, Path]) -> None:
     now = two[0]
     (run,) = read(now)
-    save(now / "main.json", saved_run(run.manifest, run.tables))
-    amend(now, settings={"compare": "main", "baselines": ".", "rootdir": str(now)})
+    (now / "baselines").mkdir()
+    save(now / "baselines" / "main.json", saved_run(run.manifest, run.tables))
+    amend(now, settings={"compare": "main", "rootdir": str(now)})
     assert "Changes since" not in checked(now)
 
 

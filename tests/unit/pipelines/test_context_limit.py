@@ -67,7 +67,7 @@ def test_too_many_contexts_are_a_failed_trial_and_none_is_left_out(returned: Any
     assert row.error is not None
     assert row.error.type == "ModelOutputError"
     assert "returned 31 contexts, and 30 are taken at most" in row.error.message
-    assert row.error.message.endswith("--rag-max-contexts")
+    assert row.error.message.endswith("max_contexts in [tool.rag_harness.settings]")
     assert not row.retrieved_chunks
 
 

@@ -9,7 +9,6 @@ from _pytest.config.findpaths import locate_config
 
 from rag_harness.errors import SettingsError
 from rag_harness.settings.ini_file import ini_values
-from rag_harness.settings.loading import load_settings
 
 INI = "[pytest]\nrag_kb_dir = {kb}\nrag_gate =\n    e3: recall@5 >= 0.6\nrag_profile =\n"
 FILES = {
@@ -68,11 +67,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, text: st
         ini_values(tmp_path)
 
 
-def test_a_list_that_changes_results_is_read_and_one_that_judges_a_run_is_not(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\nrag_threshold =\n    passed=0.7\n    strict.passed=0.8\nrag_gate =\n    e3: recall@5 >= 0.6\n"
+def test_a_list_of_questions_is_read_and_one_that_judges_a_run_is_not(tmp_path: Path) -> None:
+    lists = "rag_query_types =\n    own\n    other\nrag_gate =\n    e3: recall@5 >= 0.6\n"
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\n{lists}")
+    assert list(ini_values(tmp_path)) == ["query_types"]
+
+
+def test_an_option_that_was_removed_is_refused_with_its_successor(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nrag_cassettes = recorded\n")
+    with pytest.raises(SettingsError) as caught:
+        ini_values(tmp_path)
+    assert str(caught.value) == (
+        "The ini key rag_cassettes is no option any more: the folder is cassettes/ below the one that --rag-project "
+        "names."
     )
-    assert list(ini_values(tmp_path)) == ["threshold"]
-    numbers = load_settings({}, ini_values(tmp_path), tmp_path).reliability_numbers
-    assert numbers is not None
-    assert (numbers.thresholds.passed, numbers.strict.passed) == (0.7, 0.8)

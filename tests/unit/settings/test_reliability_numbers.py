@@ -25,9 +25,9 @@ formula = { alpha = 1, beta = 0.0 }
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def read(root: Path, table: str = "", threshold: tuple[str, ...] = (), weight: tuple[str, ...] = ()) -> object:
+def read(root: Path, table: str = "") -> object:
     (root / "pyproject.toml").write_text(table, encoding="utf-8")
-    return load_settings({"threshold": list(threshold), "weight": list(weight)}, rootdir=root).reliability_numbers
+    return load_settings(rootdir=root).reliability_numbers
 
 
 def test_a_suite_that_sets_none_has_none(tmp_path: Path) -> None:
@@ -42,22 +42,6 @@ def test_a_table_replaces_what_it_names_and_leaves_the_rest(tmp_path: Path) -> N
         replace(USUAL.weights, relevance=0.7, margin=0.1, coverage=0.2, dispersion=0.0),
         replace(USUAL.formula, alpha=1.0, beta=0.0),
     )
-
-
-def test_an_option_wins_over_the_table(tmp_path: Path) -> None:
-    given = read(tmp_path, TABLE, ("passed=0.6", " strict.passed = 0.8"), ("margin=0.2", "coverage=0.1", "gamma=0.4"))
-    found = given if isinstance(given, ReliabilityNumbers) else pytest.fail("none was read")
-    assert (found.thresholds.passed, found.thresholds.warned, found.strict.passed) == (0.6, 0.3, 0.8)
-    assert (found.weights.margin, found.weights.coverage, found.weights.relevance) == (0.2, 0.1, 0.7)
-    assert (found.formula.alpha, found.formula.gamma) == (1.0, 0.4)
-
-
-def test_an_ini_file_and_a_variable_set_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = load_settings({}, {"threshold": "passed=0.65\nwarned=0.1"}, tmp_path).reliability_numbers
-    assert found == replace(USUAL, thresholds=replace(NORMAL, passed=0.65, warned=0.1))
-    monkeypatch.setenv("RAG_THRESHOLD", "passed=0.62; strict.passed=0.8")
-    found = load_settings({}, {}, tmp_path).reliability_numbers
-    assert found == replace(USUAL, thresholds=replace(NORMAL, passed=0.62), strict=replace(STRICT, passed=0.8))
 
 
 @pytest.mark.parametrize(
@@ -89,29 +73,11 @@ def test_a_table_that_cannot_be_used_is_refused(tmp_path: Path, inside: str, sai
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("threshold", "weight", "said"),
-    [
-        ("pased=0.7", "", "rag_threshold 'pased=0.7': Unknown threshold 'pased'. Did you mean 'passed'?"),
-        ("strikt.passed=0.7", "", "Did you mean 'strict.passed'?"),
-        ("relevance", "", "rag_threshold is 'relevance': expected NAME=VALUE."),
-        ("passed=much", "", "rag_threshold passed is 'much': expected a number from 0 to 1."),
-        ("passed=1.01", "", "rag_threshold passed is 1.01: expected a number from 0 to 1."),
-        ("", "alfa=0.5", "rag_weight 'alfa=0.5': Unknown weight 'alfa'. Did you mean 'alpha'?"),
-        ("", "passed=0.5", "rag_weight 'passed=0.5': Unknown weight 'passed'."),
-        ("", "relevance=0.3", "is 0.9, but must be 1."),
-    ],
-)
-def test_an_option_that_cannot_be_used_is_refused(tmp_path: Path, threshold: str, weight: str, said: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        read(tmp_path, "", (threshold,) if threshold else (), (weight,) if weight else ())
-    assert said in str(caught.value)
-
-
 def test_weights_that_are_no_exact_floats_have_the_sum_1(tmp_path: Path) -> None:
-    weights = ("relevance=0.7", "margin=0.2", "coverage=0.1", "dispersion=0")
-    assert reduce(add, (float(text.partition("=")[2]) for text in weights)) != 1  # sum() is exact since Python 3.12
-    assert read(tmp_path, weight=weights) is not None
+    weights = {"relevance": 0.7, "margin": 0.2, "coverage": 0.1, "dispersion": 0}
+    assert reduce(add, weights.values()) != 1  # sum() is exact since Python 3.12
+    lines = "\n".join(f"{name} = {value}" for name, value in weights.items())
+    assert read(tmp_path, f"[tool.rag_harness.reliability.weights]\n{lines}\n") is not None
 
 
 def test_the_numbers_as_shipped() -> None:

@@ -22,7 +22,7 @@ SENT = {"model": "m", "temperature": 0.0, "max_tokens": 1024, "stream": True, "s
 
 @pytest.fixture(autouse=True)
 def no_keys_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OWN_KEY", "RAG_JUDGE_API_KEY", "RAG_JUDGE_NEAR_API_KEY", "RAG_TEMPERATURE"):
+    for name in ("OWN_KEY", "RAG_JUDGE_API_KEY", "RAG_JUDGE_NEAR_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -33,7 +33,7 @@ def write_profile(rootdir: Path, lines: str) -> None:
     ("name", "variable", "raw", "read", "default"),
     [
         ("top_k", "RAG_TOP_K", ["1", "2", "3", "4"], [1, 2, 3, 4], 5),
-        ("temperature", "RAG_TEMPERATURE", ["0.1", "0.2", "0.3", "0.4"], [0.1, 0.2, 0.3, 0.4], 0.0),
+        ("max_unmeasured", "RAG_MAX_UNMEASURED", ["0.1", "0.2", "0.3", "0.4"], [0.1, 0.2, 0.3, 0.4], 0.05),
         ("mode", "RAG_MODE", ["live", "record", "replay", "live"], ["live", "record", "replay", "live"], "auto"),
         ("overwrite", "OVERWRITE", ["yes", "false", "1", "0"], [True, False, True, False], False),
         ("kb_dir", "KB_DIR", ["a", "b", "c", "d"], ["a", "b", "c", "d"], "data/kb"),
@@ -62,13 +62,13 @@ def test_command_line_then_environment_then_dotenv_then_ini_then_default(
 
 
 def test_a_profile_stands_below_ini_and_above_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_profile(tmp_path, 'chat_model = "from-profile"')
-    assert load_settings({}, {}, tmp_path).chat_model == "embedded/extractive"
+    write_profile(tmp_path, 'embed_model = "from-profile"')
+    assert load_settings({}, {}, tmp_path).embed_model == "sentence-transformers/all-MiniLM-L6-v2"
     asked = {"profile": "mine"}
-    assert load_settings(asked, {}, tmp_path).chat_model == "from-profile"
-    assert load_settings(asked, {"chat_model": "from-ini"}, tmp_path).chat_model == "from-ini"
-    monkeypatch.setenv("RAG_CHAT_MODEL", "from-environment")
-    assert load_settings(asked, {"chat_model": "from-ini"}, tmp_path).chat_model == "from-environment"
+    assert load_settings(asked, {}, tmp_path).embed_model == "from-profile"
+    assert load_settings(asked, {"embed_model": "from-ini"}, tmp_path).embed_model == "from-ini"
+    monkeypatch.setenv("RAG_EMBED_MODEL", "from-environment")
+    assert load_settings(asked, {"embed_model": "from-ini"}, tmp_path).embed_model == "from-environment"
 
 
 @pytest.mark.parametrize("value", ["true", "1", "yes", "TRUE"])
@@ -109,7 +109,7 @@ def test_variables_that_are_not_ours_change_nothing(tmp_path: Path, monkeypatch:
 
 
 def test_a_variable_that_was_renamed_is_told_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = r"^The variable RAG_INCONCLUSIVE is now called RAG_UNDECIDED\.$"
+    said = r"^The variable RAG_INCONCLUSIVE is no option any more: it is called undecided\.$"
     (tmp_path / ".env").write_text("RAG_INCONCLUSIVE=fail")
     with pytest.raises(SettingsError, match=said):
         load_settings(rootdir=tmp_path)
@@ -270,8 +270,8 @@ def test_masked_says_which_keys_are_missing() -> None:
     assert {masked(Settings())[name] for name in SECRETS} == {"not set"}
 
 
-def test_keys_have_no_flag_but_the_one_of_qdrant() -> None:
-    assert {each.name for each in options()} & {*SECRETS, "dry_run", "rootdir"} == {"qdrant_api_key"}
+def test_keys_have_no_flag() -> None:
+    assert {each.name for each in options()} & {*SECRETS, "dry_run", "rootdir"} == set()
 
 
 def test_paths_start_from_rootdir() -> None:

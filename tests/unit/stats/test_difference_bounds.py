@@ -76,7 +76,7 @@ def test_a_sample_that_misses_a_rarer_break_is_better_by_the_test_and_open_witho
 
 @pytest.mark.parametrize(("n", "seen"), [(20, 0.226), (40, 0.817), (100, 1.0)])
 def test_a_difference_is_seen_as_often_as_is_published(n: int, seen: float) -> None:
-    """docs/results/verdicts.md, of N(0.05, 0.1)."""
+    """docs/dev/results/verdicts.md, of N(0.05, 0.1)."""
     rng, runs = np.random.default_rng(8), 200
     found = sum(difference_bounds(rng.normal(0.05, 0.1, n).clip(-1, 1), SPAN).interval.low > 0 for _ in range(runs))
     assert scipy.stats.binomtest(found, runs, seen, "less").pvalue > 0.01

@@ -1,7 +1,7 @@
 """Rules for what a claim says and its source does not: a figure, date, name or identifier; a negation; an opposite.
 
 Word vectors hardly show these: a copied sentence with another number is as near to its source as before. The rules work
-on English words, and each says in plain words what is missing. docs/results/embedded-judge.md has hits and misses.
+on English words, and each says in plain words what is missing. docs/dev/results/embedded-judge.md has hits and misses.
 """
 
 from __future__ import annotations

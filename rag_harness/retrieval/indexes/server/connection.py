@@ -99,7 +99,7 @@ def explained(error: Exception, url: str) -> str:
     if status is not None:
         return f"{where} {_of_status(status, error)}"
     if "Timeout" in kind:
-        return f"{where} took too long ({kind}). Raise rag_qdrant_cluster timeout=, or look at the server's load."
+        return f"{where} took too long ({kind}). Raise qdrant_cluster timeout=, or look at the server's load."
     if kind in ("ConnectError", "RemoteProtocolError", "ReadError", "WriteError", "ConnectionError"):
         return f"{where} cannot be reached ({kind}: {source}). Is it running, and is rag_qdrant_url right?"
     if kind == "JSONDecodeError" or (kind == "ValidationError" and source is not error):
@@ -114,7 +114,7 @@ def _of_status(status: int, error: Exception) -> str:
     known = {
         401: f"refuses the key (401): {said}. Set QDRANT_API_KEY to one that may read and write.",
         403: f"refuses the key (403): {said}. Set QDRANT_API_KEY to one that may do this.",
-        413: f"takes no request as large ({said}). Lower rag_qdrant_cluster batch=.",
+        413: f"takes no request as large ({said}). Lower qdrant_cluster batch=.",
     }
     return known.get(status, f"answers {status}: {said}.")
 

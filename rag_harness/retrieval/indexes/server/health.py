@@ -48,7 +48,7 @@ def check_nodes(client: Any, url: str, replicas: int) -> None:
     nodes = node_count(client)
     if replicas > nodes:
         raise CriticalError(
-            f"rag_qdrant_cluster has replicas={replicas}, but Qdrant at {url} has {nodes} node{'s' * (nodes != 1)}: a "
+            f"qdrant_cluster has replicas={replicas}, but Qdrant at {url} has {nodes} node{'s' * (nodes != 1)}: a "
             f"node keeps one copy of a shard at most. Start more nodes, or set replicas={nodes}."
         )
 
@@ -109,7 +109,7 @@ def wait_until_ready(collection: ServerCollection, count: int, clock: Clock) -> 
         if lack and clock.now() - began >= collection.cluster.wait:
             raise CriticalError(
                 f"Collection {collection.name} at {collection.url or 'memory'} is not ready after "
-                f"{collection.cluster.wait} s: {lack}. Run again, it goes on from there; or raise rag_qdrant_cluster "
+                f"{collection.cluster.wait} s: {lack}. Run again, it goes on from there; or raise qdrant_cluster "
                 f"wait=."
             )
         looks = _looks(collection) if lack else looks - 1

@@ -1,4 +1,4 @@
-"""Parser for ``rag_qdrant_cluster`` and ``rag_qdrant_graph``, as NAME=VALUE. It does not import Qdrant's client."""
+"""Parser for ``qdrant_cluster`` and ``qdrant_graph``, as NAME=VALUE. It does not import Qdrant's client."""
 
 from __future__ import annotations
 
@@ -74,22 +74,22 @@ class GraphOptions:
 
 
 def cluster_options(settings: Settings) -> ClusterOptions:
-    """Return the options of ``rag_qdrant_cluster``.
+    """Return the options of ``qdrant_cluster``.
 
     Raises:
         SettingsError: a name or a value is invalid, or a write needs more replicas than there are.
     """
-    made = ClusterOptions(**_read("rag_qdrant_cluster", settings.qdrant_cluster, fields(ClusterOptions)))
+    made = ClusterOptions(**_read("qdrant_cluster", settings.qdrant_cluster, fields(ClusterOptions)))
     if made.write_consistency > made.replicas:
         raise SettingsError(
-            f"rag_qdrant_cluster has write_consistency={made.write_consistency} but replicas={made.replicas}: no write "
+            f"qdrant_cluster has write_consistency={made.write_consistency} but replicas={made.replicas}: no write "
             f"could ever reach as many copies. Make it {made.replicas} at most."
         )
     return made
 
 
 def graph_options(settings: Settings) -> GraphOptions | None:
-    """Return the options of ``rag_qdrant_graph``, or None for an exact search.
+    """Return the options of ``qdrant_graph``, or None for an exact search.
 
     A recording must be found on any machine, but two graphs over the same vectors differ. So recording and replay
     always search exactly, whatever the option says.
@@ -97,7 +97,7 @@ def graph_options(settings: Settings) -> GraphOptions | None:
     Raises:
         SettingsError: a name or a value is invalid.
     """
-    read = _read("rag_qdrant_graph", settings.qdrant_graph, fields(GraphOptions))
+    read = _read("qdrant_graph", settings.qdrant_graph, fields(GraphOptions))
     exact = not (settings.qdrant_url and settings.qdrant_graph) or settings.mode in ("record", "replay")
     return None if exact else GraphOptions(**read)
 
@@ -110,9 +110,9 @@ def _read(option: str, given: Iterable[str], known: Iterable[Field[Any]]) -> dic
 
 def _value(option: str, part: str, names: Mapping[str, Field[Any]]) -> tuple[str, Any]:
     name, equals, text = part.partition("=")
-    if (option, name) == ("rag_qdrant_cluster", "parallel"):
+    if (option, name) == ("qdrant_cluster", "parallel"):
         raise SettingsError(
-            "rag_qdrant_cluster has no parallel: the workers of `rag-harness ingest --engine=ray --ray-workers=N` send "
+            "qdrant_cluster has no parallel: the workers of `rag-harness ingest --engine=ray --ray-workers=N` send "
             "at the same time."
         )
     if not equals or name not in names:

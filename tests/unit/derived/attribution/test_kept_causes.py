@@ -63,7 +63,7 @@ def cache(tmp_path: Path) -> Path:
 
 
 def kept_in(cache: Path, output: Path, **options: Any) -> KeptCauses:
-    given = {"mode": "replay", "rootdir": str(cache), "cache_dir": "cache", "cassettes": "cassettes"}
+    given = {"mode": "replay", "rootdir": str(cache), "cache_dir": "cache"}
     return KeptCauses(Settings(**(given | options)), output, PromptFiles(output).keep_file)
 
 

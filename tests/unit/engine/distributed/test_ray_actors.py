@@ -35,7 +35,7 @@ def test_a_worker_that_finds_no_cpu_says_what_to_ask_for(monkeypatch: pytest.Mon
         await ray_actors.RayWorker("run-ray1", "0123456789abcdef", SimpleNamespace(open=never), {}).open(None)
 
     monkeypatch.setattr(ray_actors, "START_WAIT", 0.01)
-    with pytest.raises(PrerequisiteError, match=r"run-ray1 on node 01234567 .* no CPU or GPU free.*--rag-ray-workers"):
+    with pytest.raises(PrerequisiteError, match=r"run-ray1 on node 01234567 .* no CPU or GPU free.*ray_workers"):
         asyncio.run(go())
 
 

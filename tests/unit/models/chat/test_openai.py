@@ -418,7 +418,7 @@ def test_usage_in_each_event_is_no_end_and_tokens_of_broken_replies_count() -> N
 
 @pytest.mark.parametrize(
     ("finish", "said"),
-    [("length", "allow more with --rag-max-output-tokens"), ("content_filter", "content filter"), ("stop", "any text")],
+    [("length", "allow more with max_tokens of its role"), ("content_filter", "content filter"), ("stop", "any text")],
 )
 def test_a_reply_without_text_says_why_and_what_it_has_cost(finish: str, said: str) -> None:
     body = chunk(reasoning_content="long") + event(finish=finish) + event(usage=(100, 50)) + DONE

@@ -100,7 +100,7 @@ def test_an_answer_of_the_longest_length_passes_and_one_more_character_does_not(
     said = StreamedCompletion("asked/model", longest=5)
     said.add(event("four") + event("!", finish="stop"))
     assert said.text() == "four!"
-    with pytest.raises(ModelOutputError, match=r"at least 6 characters, and 5 are taken.*--rag-max-answer"):
+    with pytest.raises(ModelOutputError, match=r"at least 6 characters, and 5 are taken.*max_answer in "):
         said.add(event("!"))
 
 

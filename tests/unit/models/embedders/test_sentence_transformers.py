@@ -121,7 +121,7 @@ def test_a_device_that_is_not_there_is_named_and_one_that_is_keeps_vectors_apart
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     on_gpu = create(SimpleNamespace(settings=Settings(embed_model=embedder.model, device="cuda")))
     assert on_gpu.revision == f"{embedder.revision}-cuda"
-    with pytest.raises(PrerequisiteError, match=r"--rag-device=cuda, and torch .* sees no such GPU.*--rag-ray-gpus"):
+    with pytest.raises(PrerequisiteError, match=r"--rag-device=cuda, and torch .* sees no such GPU.*ray_gpus in "):
         on_gpu.embed_documents(["a"])
 
 

@@ -290,7 +290,7 @@ def test_disk_full_stops_the_run_and_leaves_what_was_good(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, step, full)
-        with pytest.raises(RecordingWriteError, match=r"cannot be kept: .*No space left on device.*--rag-cassettes"):
+        with pytest.raises(RecordingWriteError, match=r"cannot be kept: .*No space left on device.*--rag-project"):
             playback.save(new, answer())
     assert issubclass(RecordingWriteError, CriticalError)
     assert {file: file.read_bytes() for file in files(tmp_path)} == before

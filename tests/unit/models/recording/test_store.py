@@ -216,13 +216,13 @@ def test_first_folder_wins(tmp_path: Path) -> None:
     [
         ("auto", "vectors", "cache"),
         ("live", "vectors", "cache"),
-        ("record", "vectors", "recorded/p"),
+        ("record", "vectors", "cassettes/p"),
         ("record", "tokens", "cache"),
         ("replay", "vectors", None),
     ],
 )
 def test_where_a_mode_writes(tmp_path: Path, mode: Any, kind: str, written: str | None) -> None:
-    known = Settings(mode=mode, profile="p", cassettes="recorded", cache_dir="cache", rootdir=str(tmp_path))
+    known = Settings(mode=mode, profile="p", cache_dir="cache", rootdir=str(tmp_path))
     room = StoreRoom(known)
     room.open(kind, "org/model", "1").put({key_of("a"): row(1)})
     room.flush()
@@ -234,7 +234,7 @@ def test_where_a_mode_writes(tmp_path: Path, mode: Any, kind: str, written: str 
 
 @pytest.mark.parametrize(("mode", "found"), [("auto", [2.0, 3.0]), ("replay", [2.0, 3.0]), ("live", [2.0, None])])
 def test_what_a_mode_reads(tmp_path: Path, mode: Any, found: list[float | None]) -> None:
-    known = Settings(profile="p", cassettes="recorded", cache_dir="cache", rootdir=str(tmp_path))
+    known = Settings(profile="p", cache_dir="cache", rootdir=str(tmp_path))
     wrote: list[tuple[Any, str, int]] = [("auto", "in the cache", 2), ("record", "in the recordings", 3)]
     for writes, key, value in wrote:
         room = StoreRoom(replace(known, mode=writes))

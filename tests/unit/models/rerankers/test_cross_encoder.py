@@ -208,7 +208,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_unknown_model_is_explained_and_not_looked_for_when_offline(offline: list[Any], tmp_path: Path) -> None:
     reranker = CrossEncoderReranker("no/such-cross-encoder", ArrayStore([], tmp_path))
-    with pytest.raises(PrerequisiteError, match=r"'no/such-cross-encoder' are neither a folder.*--rag-rerank-model"):
+    with pytest.raises(PrerequisiteError, match=r"'no/such-cross-encoder' are neither a folder.*rerank_model of the"):
         reranker.rerank("q", hits_of(TEXTS))
     assert offline == []
 

@@ -107,5 +107,5 @@ def test_an_index_that_is_not_there_is_told_its_nearest(tmp_path: Path) -> None:
 
 
 def test_a_graph_that_was_evaluated_is_not_served_as_an_exact_search(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="--rag-qdrant-graph searches by a graph, and a service compares every"):
+    with pytest.raises(SettingsError, match="qdrant_graph searches by a graph, and a service compares every"):
         serve(tmp_path, mode="live", qdrant_url="http://127.0.0.1:1", qdrant_graph=["m=16"])

@@ -27,7 +27,6 @@ TWO = Query("q1", "Within how many days can I return a lamp, and what does expre
 
 @pytest.fixture
 def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("RAG_REWRITE_MODEL", raising=False)
     return write_kb(tmp_path, PAGES, monkeypatch)
 
 

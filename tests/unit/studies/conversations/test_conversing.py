@@ -37,7 +37,6 @@ SEARCHED = {
 
 @pytest.fixture
 def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("RAG_REWRITE_MODEL", raising=False)
     return write_kb(tmp_path, PAGES, monkeypatch)
 
 

@@ -32,7 +32,7 @@ SELECTED = "Quartz drifts by twenty parts in a million."
 @pytest.fixture(scope="module", autouse=True)
 def no_settings() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE", "RAG_REWRITE_MODEL"):
+        for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE"):
             patched.delenv(name, raising=False)
         yield
 

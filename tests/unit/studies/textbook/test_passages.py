@@ -23,7 +23,7 @@ DRIFT = "Quartz drifts by twenty parts in a million."
 
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE", "RAG_REWRITE_MODEL"):
+    for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -39,7 +39,7 @@ def answer(status: int, content: bytes = b'{"status": {"error": "Wrong input: no
         (ResourceExhaustedResponse("too many requests", 3), f"{URL} answers 429: too many requests."),
         (
             ResponseHandlingException(ReadTimeout("")),
-            f"{URL} took too long (ReadTimeout). Raise rag_qdrant_cluster timeout=, or look at the server's load.",
+            f"{URL} took too long (ReadTimeout). Raise qdrant_cluster timeout=, or look at the server's load.",
         ),
         (
             ResponseHandlingException(ConnectError("Connection refused")),

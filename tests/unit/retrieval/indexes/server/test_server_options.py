@@ -49,7 +49,7 @@ def test_another_graph_has_another_name() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("shard=6", r"rag_qdrant_cluster has 'shard=6'\. Unknown name 'shard'\. Did you mean 'shards'\?"),
+        ("shard=6", r"qdrant_cluster has 'shard=6'\. Unknown name 'shard'\. Did you mean 'shards'\?"),
         ("shards", r"'shards'.*Write NAME=VALUE"),
         ("shards=six", r"'shards=six', but shards is a whole number"),
         ("replicas=0", r"replicas is a whole number from 1"),
@@ -65,5 +65,5 @@ def test_what_cannot_be_is_named(given: str, says: str) -> None:
 
 @pytest.mark.parametrize("given", ["quantize=int4", "m=0", "oversampling=0.5", "ef=fast"])
 def test_a_graph_that_cannot_be_is_named(given: str) -> None:
-    with pytest.raises(SettingsError, match=f"rag_qdrant_graph has '{given}', but"):
+    with pytest.raises(SettingsError, match=f"qdrant_graph has '{given}', but"):
         graph_options(Settings(qdrant_graph=(given,)))
