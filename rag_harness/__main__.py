@@ -21,14 +21,14 @@ INTERRUPTED = 130
 
 
 class Command(NamedTuple):
-    """One command: its help, and the module of ``commands/`` that has ``<name>_arguments`` and ``run_<name>``.
+    """One command: its help, and its place, ``module:name``: the module has ``<name>_arguments`` and ``run_<name>``.
 
     The module is imported when the command is named.
     ``stopped`` says what is left of its work after Ctrl-C, where that can be said; it may name an argument in braces.
     """
 
     help: str
-    module: str
+    place: str
     stopped: str = ""
 
 
@@ -98,7 +98,8 @@ def _with_commands(parser: argparse.ArgumentParser, metavar: str) -> Any:
 def _add(subparsers: Any, name: str, command: Command, named: Sequence[str]) -> None:
     subparser = subparsers.add_parser(name, help=command.help, description=command.help)
     if name in named:
-        module, function = import_module(f"rag_harness.commands.{command.module}"), name.replace("-", "_")
+        place, _, function = command.place.partition(":")
+        module = import_module(place)
         getattr(module, f"{function}_arguments")(subparser)
         subparser.set_defaults(run=getattr(module, f"run_{function}"), stopped=command.stopped)
 
@@ -108,22 +109,38 @@ _GOES_ON = "what was written is in {folder}. The same command goes on from here"
 ALONE: dict[str, Command] = {
     "ingest": Command(
         "read documents of any kind, cut, embed and index them, and say what came of it",
-        "ingest",
+        "rag_harness.commands.ingest:ingest",
         "the same command goes on from what was kept",
     ),
-    "compare": Command("what changed from one run to another, case by case", "compare"),
-    "power": Command("which differences a run could see, and how many cases one needs", "compare"),
-    "explain": Command("say why trials of a run failed, and what to do", "explain", "what was run or answered is kept"),
-    "report": Command("write what runs came to as one page, as Markdown or as a table", "report"),
-    "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "serve"),
+    "compare": Command("what changed from one run to another, case by case", "rag_harness.commands.compare:compare"),
+    "power": Command(
+        "which differences a run could see, and how many cases one needs", "rag_harness.commands.compare:power"
+    ),
+    "explain": Command(
+        "say why trials of a run failed, and what to do",
+        "rag_harness.commands.explain:explain",
+        "what was run or answered is kept",
+    ),
+    "report": Command(
+        "write what runs came to as one page, as Markdown or as a table", "rag_harness.commands.report:report"
+    ),
+    "serve": Command(
+        "serve an experiment over HTTP: what was evaluated is what is deployed", "rag_harness.commands.serve:serve"
+    ),
     "tune": Command(
         "find the better pipeline: configurations race on your questions",
-        "tune",
+        "rag_harness.commands.tune:tune",
         "the same command goes on from what was asked",
     ),
-    "init": Command("write the smallest working suite into your repository", "start"),
-    "schema": Command("print the JSON Schema of a file, for editors: queries, endpoint, space, result", "schema"),
-    "doctor": Command("say what is installed, set and there, for an issue report: no key is shown", "doctor"),
+    "init": Command("write the smallest working suite into your repository", "rag_harness.commands.start:init"),
+    "schema": Command(
+        "print the JSON Schema of a file, for editors: queries, endpoint, space, result",
+        "rag_harness.commands.schema:schema",
+    ),
+    "doctor": Command(
+        "say what is installed, set and there, for an issue report: no key is shown",
+        "rag_harness.commands.doctor:doctor",
+    ),
 }
 
 COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
@@ -132,87 +149,128 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "plan": Command(
                 "plan a knowledge base: its pages, their facts and links",
-                "kb_plan",
+                "rag_harness.commands.kb_plan:plan",
                 f"no plan was written{_RECORDED}",
             ),
-            "generate": Command("write the pages of a plan, each held against it", "generate", _GOES_ON),
-            "validate": Command("check pages, plan, queries and golden set", "kb"),
-            "superseded": Command("mark the queries whose answer a superseded page gives otherwise", "kb"),
+            "generate": Command(
+                "write the pages of a plan, each held against it", "rag_harness.commands.generate:generate", _GOES_ON
+            ),
+            "validate": Command("check pages, plan, queries and golden set", "rag_harness.commands.kb:validate"),
+            "superseded": Command(
+                "mark the queries whose answer a superseded page gives otherwise", "rag_harness.commands.kb:superseded"
+            ),
             "queries": Command(
                 "write questions for your documents, with ground truth",
-                "questions",
+                "rag_harness.commands.questions:queries",
                 f"no question was written{_RECORDED}",
             ),
-            "graph": Command("print the links between pages as Mermaid", "kb"),
+            "graph": Command("print the links between pages as Mermaid", "rag_harness.commands.kb:graph"),
         },
     ),
     "cache": (
         "vectors and indexes that were made on this machine",
         {
-            "status": Command("say what is there, how large it is, and when it was last used", "cache"),
-            "prune": Command("remove what was not used for long; it is made again when it is needed", "cache"),
+            "status": Command(
+                "say what is there, how large it is, and when it was last used",
+                "rag_harness.commands.cache:cache_status",
+            ),
+            "prune": Command(
+                "remove what was not used for long; it is made again when it is needed",
+                "rag_harness.commands.cache:prune",
+            ),
         },
     ),
     "ci": (
         "what a job says on GitHub or GitLab",
         {
-            "comment": Command("keep one comment on a pull request, or note on a merge request, up to date", "ci"),
-            "status": Command("set the status of a commit on GitHub by the verdict of the gates", "ci"),
+            "comment": Command(
+                "keep one comment on a pull request, or note on a merge request, up to date",
+                "rag_harness.commands.ci:comment",
+            ),
+            "status": Command(
+                "set the status of a commit on GitHub by the verdict of the gates", "rag_harness.commands.ci:status"
+            ),
         },
     ),
     "endpoint": (
         "services under test",
-        {"try": Command("ask a service once, and show what was sent, what came, what was read", "endpoint")},
+        {
+            "try": Command(
+                "ask a service once, and show what was sent, what came, what was read",
+                "rag_harness.commands.endpoint:try",
+            )
+        },
     ),
     "judge": (
         "judges of answers, held against people",
         {
-            "score": Command("judge answers from anywhere, a JSON line each", "judge"),
-            "sample": Command("pick answers of a run for people to label, as a sheet", "calibration"),
-            "calibrate": Command("hold a judge against people's labels", "calibration"),
+            "score": Command("judge answers from anywhere, a JSON line each", "rag_harness.commands.judge:score"),
+            "sample": Command(
+                "pick answers of a run for people to label, as a sheet", "rag_harness.commands.calibration:sample"
+            ),
+            "calibrate": Command("hold a judge against people's labels", "rag_harness.commands.calibration:calibrate"),
         },
     ),
     "reliability": (
         "how sure pipelines are of their answers",
-        {"calibrate": Command("fit the confidence of r1 to gold", "reliability")},
+        {
+            "calibrate": Command(
+                "fit the confidence of r1 to gold", "rag_harness.commands.reliability:reliability_calibrate"
+            )
+        },
     ),
     "index": (
         "collections on a Qdrant server",
         {
-            "status": Command("say what is there and how whole it is", "index"),
-            "drop": Command("remove a collection", "index"),
+            "status": Command("say what is there and how whole it is", "rag_harness.commands.index:index_status"),
+            "drop": Command("remove a collection", "rag_harness.commands.index:drop"),
         },
     ),
     "keys": (
         "who may ask a service",
         {
-            "create": Command("make a key, and show it for the only time", "keys"),
-            "list": Command("print what each key may do, and what it was used for", "keys"),
-            "revoke": Command("make a key good for nothing, at once", "keys"),
+            "create": Command("make a key, and show it for the only time", "rag_harness.commands.keys:create"),
+            "list": Command("print what each key may do, and what it was used for", "rag_harness.commands.keys:list"),
+            "revoke": Command("make a key good for nothing, at once", "rag_harness.commands.keys:revoke"),
         },
     ),
     "queries": (
         "questions as cases",
         {
-            "import": Command("make cases of the files of other tools: ragas, deepeval, promptfoo, …", "importing"),
-            "from-traces": Command("make cases to label of what users asked a service", "queries"),
+            "import": Command(
+                "make cases of the files of other tools: ragas, deepeval, promptfoo, …",
+                "rag_harness.commands.importing:import",
+            ),
+            "from-traces": Command(
+                "make cases to label of what users asked a service", "rag_harness.commands.queries:from_traces"
+            ),
             "review": Command(
                 "read drafted questions with their evidence: accept, edit, reject",
-                "review",
+                "rag_harness.commands.review:review",
                 "what was decided is kept",
             ),
-            "check": Command("say which questions the documents have left behind", "check"),
+            "check": Command("say which questions the documents have left behind", "rag_harness.commands.check:check"),
         },
     ),
     "traces": (
         "spans that were kept of a pipeline",
-        {"score": Command("judge what was answered, by a file of OTLP, Phoenix or Langfuse", "traces")},
+        {
+            "score": Command(
+                "judge what was answered, by a file of OTLP, Phoenix or Langfuse",
+                "rag_harness.commands.traces:traces_score",
+            )
+        },
     ),
     "results": (
         "result files",
         {
-            "validate": Command("check schema and completeness of result files", "results"),
-            "export": Command("hand the scores of a run to other tools: MLflow, Langfuse, Phoenix, …", "exporting"),
+            "validate": Command(
+                "check schema and completeness of result files", "rag_harness.commands.results:validate"
+            ),
+            "export": Command(
+                "hand the scores of a run to other tools: MLflow, Langfuse, Phoenix, …",
+                "rag_harness.commands.exporting:export",
+            ),
         },
     ),
 }

@@ -17,14 +17,14 @@ _SIZE = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([kmgt]b)\s*", re.IGNORECASE)
 _LONG = "30d"
 
 
-def status_arguments(parser: argparse.ArgumentParser) -> None:
+def cache_status_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``cache status``."""
     parser.add_argument(
         "folder", type=Path, nargs="?", help="folder of the cache; default: as the suite in this folder has it"
     )
 
 
-def run_status(chosen: argparse.Namespace) -> int:
+def run_cache_status(chosen: argparse.Namespace) -> int:
     """Print a line an entry, the least used first."""
     from datetime import datetime
 
@@ -43,7 +43,7 @@ def run_status(chosen: argparse.Namespace) -> int:
 
 def prune_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``cache prune``."""
-    status_arguments(parser)
+    cache_status_arguments(parser)
     parser.add_argument(
         "--older",
         default=_LONG,

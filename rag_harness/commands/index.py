@@ -18,13 +18,13 @@ _COLUMNS = ("collection", "points", "shards", "status", "vectors", "bytes", "mod
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
-def status_arguments(parser: argparse.ArgumentParser) -> None:
+def index_status_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``index status``."""
     about = "the server's URL, or names of collections; default: all collections of the server in RAG_QDRANT_URL"
     parser.add_argument("asked", nargs="*", metavar="URL|NAME", help=about)
 
 
-def run_status(chosen: argparse.Namespace) -> int:
+def run_index_status(chosen: argparse.Namespace) -> int:
     """Print the collections. The exit status is 1 if a run could not use all of them."""
     from rag_harness.retrieval.indexes.server.status import states
 

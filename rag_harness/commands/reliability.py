@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.judges.calibration.logistic import Logistic
 
 
-def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
+def reliability_calibrate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``reliability calibrate``."""
     output = "folder of a run of the experiment; several: over questions of a file, and over reviewed ones of users"
     parser.add_argument("output", type=Path, nargs="+", metavar="OUTPUT", help=output)
@@ -28,7 +28,7 @@ def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="file", type=Path, default=None, metavar="FILE", help=file)
 
 
-def run_calibrate(chosen: argparse.Namespace) -> int:
+def run_reliability_calibrate(chosen: argparse.Namespace) -> int:
     """Fit, save, and show the result."""
     from rag_harness.judges.calibration.confidence import TOO_FEW_TO_TEST, calibrated
     from rag_harness.judges.calibration.confidence_file import save_confidence

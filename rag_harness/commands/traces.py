@@ -17,7 +17,7 @@ _SETTINGS = ("kb_dir",)
 _SHOWN = 5
 
 
-def score_arguments(parser: argparse.ArgumentParser) -> None:
+def traces_score_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``traces score``."""
     formats = "OTLP/JSON, or an export of Phoenix or Langfuse"
     parser.add_argument("traces", type=Path, metavar="FILE.jsonl", help=formats)
@@ -25,7 +25,7 @@ def score_arguments(parser: argparse.ArgumentParser) -> None:
     add_scoring(parser, _SETTINGS)
 
 
-def run_score(chosen: argparse.Namespace) -> int:
+def run_traces_score(chosen: argparse.Namespace) -> int:
     """Judge the answers, and print the scores. Traces that could not be read are named, and the status says so."""
     from tempfile import TemporaryDirectory
 

@@ -109,18 +109,18 @@ def table() -> dict[str, Command]:
 
 
 def test_each_command_has_its_functions_and_says_what_is_left_when_stopped() -> None:
-    faults = [f"{name}: {why}" for name, command in table().items() if (why := _fault(name, command))]
+    faults = [f"{name}: {why}" for name, command in table().items() if (why := _fault(command))]
     assert not faults, "\n".join(faults)
 
 
-def _fault(name: str, command: Command) -> str:
-    parser, module = argparse.ArgumentParser(), import_module(f"rag_harness.commands.{command.module}")
-    function = name.rsplit(maxsplit=1)[-1].replace("-", "_")
+def _fault(command: Command) -> str:
+    place, _, function = command.place.partition(":")
+    parser, module = argparse.ArgumentParser(), import_module(place)
     missing = [
         each for each in (f"{function}_arguments", f"run_{function}") if not callable(getattr(module, each, None))
     ]
     if missing:
-        return f"{command.module} has no {', '.join(missing)}"
+        return f"{place} has no {', '.join(missing)}"
     getattr(module, f"{function}_arguments")(parser)
     try:
         said = command.stopped.format_map({action.dest: "THERE" for action in parser._actions})
