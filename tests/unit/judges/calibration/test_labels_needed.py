@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.commands.reliability import _more, run_calibrate
+from rag_harness.commands.reliability import _more, run_reliability_calibrate
 from rag_harness.judges.calibration.confidence import MANY_ANSWERS, calibrated, split_shares
 from rag_harness.judges.calibration.confidence_file import read_confidence
 from rag_harness.judges.calibration.labels_needed import LabelsNeeded, labels_needed
@@ -67,7 +67,7 @@ def test_the_command_makes_the_promise_and_an_answer_says_whether_it_is_of_it(
 ) -> None:
     monkeypatch.setattr("rag_harness.judges.calibration.told.read_labels", lambda *_: drawn(1_000, 1))
     file = tmp_path / "r1.json"
-    run_calibrate(Namespace(output=[tmp_path], experiment="r1", risk=0.1, file=file))
+    run_reliability_calibrate(Namespace(output=[tmp_path], experiment="r1", risk=0.1, file=file))
     said = capsys.readouterr().out
     assert "at most 10% are wrong, at 95 %" in said
     assert "labelled answers more" not in said
