@@ -32,6 +32,7 @@ ROOMS = {
         (
             "tests/unit/test_gates*.py",
             "tests/unit/test_promises.py",
+            "tests/unit/report/test_over_*.py",
             "tests/unit/test_early_stop.py",
             "tests/unit/test_stop_plan.py",
         ),

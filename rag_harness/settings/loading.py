@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import Field, fields, replace
@@ -142,15 +143,14 @@ def _validated(
 ) -> tuple[dict[str, Any], Collection[str]]:
     """Return the values of all options, and the names of those that are given."""
     from pydantic import ValidationError
-    from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
     model, dotenv = _pydantic_model(), rootdir / ".env"
     try:
-        sources = (DotEnvSettingsSource(model, env_file=dotenv), EnvSettingsSource(model))
-        _refuse_variables([name for source in sources for name in source.env_vars])
-        named = {name: value for source in sources for name, value in source().items() if name not in _PLACED}
-        said = _by_env_name(_rare(rootdir)) | _by_env_name(ini) | named | _by_env_name(command_line)
-        found = model(**said)
+        given = {**_given(_variables_of(dotenv)), **_given(os.environ)}
+        _refuse_variables(given)
+        known = [name for name in map(env_name, fields(Settings)) if name not in _PLACED]
+        named = {name: given[name.lower()] for name in known if name.lower() in given}
+        found = model(**(_by_env_name(_rare(rootdir)) | _by_env_name(ini) | named | _by_env_name(command_line)))
         return dict(found.model_dump()), found.model_fields_set
     except ValidationError as error:
         by_name = {env_name(each): each for each in fields(Settings)}
@@ -158,6 +158,19 @@ def _validated(
         raise SettingsError("\n".join(lines)) from None
     except UnicodeDecodeError as error:
         raise SettingsError(f"{dotenv}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from None
+
+
+def _variables_of(dotenv: Path) -> Mapping[str, str | None]:
+    if not dotenv.is_file():
+        return {}
+    from dotenv import dotenv_values
+
+    return dotenv_values(dotenv, encoding="utf-8-sig")
+
+
+def _given(variables: Mapping[str, str | None]) -> dict[str, str]:
+    """Return variables by their names in small letters, without empty ones, which give no value."""
+    return {name.lower(): value for name, value in variables.items() if value}
 
 
 def _refuse_variables(names: Collection[str]) -> None:
@@ -205,28 +218,12 @@ def _replaying(settings: Settings, command_line: Mapping[str, Any]) -> Settings:
 
 @cache
 def _pydantic_model() -> Any:
-    """Build the model from the table, once: it takes 10 ms, and importing pydantic-settings 0.1 s.
+    """Build the model from the table, once: it takes 10 ms.
 
     It takes what it is given and reads no source itself, for each run has sources of its own.
     """
-    from pydantic import BeforeValidator, create_model
+    from pydantic import BaseModel, BeforeValidator, create_model
     from pydantic import Field as Constraint
-    from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-    from pydantic_settings import PydanticBaseSettingsSource as Source
-
-    class Sources(BaseSettings):
-        model_config = SettingsConfigDict(env_file_encoding="utf-8-sig", env_ignore_empty=True, extra="ignore")
-
-        @classmethod
-        def settings_customise_sources(  # pydantic-settings gives the signature
-            cls,
-            settings_cls: type[BaseSettings],  # noqa: ARG003
-            init_settings: Source,
-            env_settings: Source,  # noqa: ARG003
-            dotenv_settings: Source,  # noqa: ARG003
-            file_secret_settings: Source,  # noqa: ARG003
-        ) -> tuple[Source, ...]:
-            return (init_settings,)
 
     hints = get_type_hints(
         Settings,
@@ -240,11 +237,10 @@ def _pydantic_model() -> Any:
     for each in (each for each in fields(Settings) if not each.metadata.get("derived")):
         limits = each.metadata.get("limits", {})
         # A field is filled by its variable only. By its bare name, it would take MODE or TIMEOUT of any CI.
-        hint = (
-            Annotated[hints[each.name], NoDecode, BeforeValidator(_listed)] if each.default == () else hints[each.name]
-        )
+        is_list = each.default == ()
+        hint = Annotated[hints[each.name], BeforeValidator(_listed)] if is_list else hints[each.name]
         declared[each.name] = (hint, Constraint(each.default, validation_alias=env_name(each), **limits))
-    return create_model("RagSettings", __base__=Sources, **declared)
+    return create_model("RagSettings", __base__=BaseModel, **declared)
 
 
 def _listed(value: Any) -> Any:

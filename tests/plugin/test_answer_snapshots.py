@@ -161,13 +161,16 @@ def test_only_new_ones_are_kept_where_that_is_asked_for(told: Suite) -> None:
 
 
 def test_what_no_question_demands_any_more_is_said_and_taken_out_by_a_whole_run(told: Suite) -> None:
+    told.write_queries([{"query_id": f"q{n}", "query": "lamp?", "expect": [{"snapshot": True}]} for n in range(1, 6)])
+    say(told, *[LAMP] * 5)
     told.run("--snapshot-update")
     told.write_queries([{"query_id": "q1", "query": "lamp?", "expect": [{"snapshot": True}]}])
-    assert section(told.run()) == ["snapshots/mine.ambr: 1 that no question demands: mine-q2"]
+    unused = "snapshots/mine.ambr: 4 that no question demands: mine-q2, mine-q3, mine-q4 and 1 more"
+    assert section(told.run()) == [unused]
     told.run("--snapshot-update", "-k", "q1")
     told.run("--snapshot-update", "--snapshot-no-cleanup")
     assert "mine-q2" in file(told).read_text(), "another test, or another run, may demand it"
-    assert section(told.run("--snapshot-update")) == ["snapshots/mine.ambr: 1 taken out"]
+    assert section(told.run("--snapshot-update")) == ["snapshots/mine.ambr: 4 taken out"]
     assert "mine-q2" not in file(told).read_text()
 
 

@@ -11,7 +11,7 @@ from tests.plugin.conftest import Suite, files_below
 
 HEAVY = [
     "bm25s", "fastapi", "jinja2", "mammoth", "markdown_it", "numpy", "openai", "openpyxl", "opentelemetry", "pandas",
-    "polars", "pyarrow", "pydantic", "pydantic_settings", "pypdf", "qdrant_client", "qdrant_edge", "rich",
+    "polars", "pyarrow", "pydantic", "pypdf", "qdrant_client", "qdrant_edge", "rich",
     "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers", "vcr",
 ]  # fmt: skip
 COLD = pytest.mark.usefixtures("cold_python")

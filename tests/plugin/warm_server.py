@@ -22,7 +22,7 @@ from typing import Any
 
 SLOW = [
     "asyncio", "dotenv", "execnet", "filelock", "jinja2", "jsonpath_rfc9535", "markdown_it", "numpy.ma", "openai",
-    "pydantic", "pydantic_settings", "requests", "rich.console", "rich.table", "safetensors.numpy", "statistics",
+    "pydantic", "requests", "rich.console", "rich.table", "safetensors.numpy", "statistics",
     "Stemmer", "syrupy", "tomllib", "unittest.mock", "vcr", "xdist.dsession", "xml.dom.minidom", "yaml",
 ]  # fmt: skip
 # Of ours what most runs import: half of what they would take. None of it brings a model or opens a file.

@@ -213,6 +213,7 @@ def test_a_row_of_what_is_no_share_is_refused(row: list[float]) -> None:
     [
         ("e3: recall@5 >= 0.8", "share", "write @95% behind it"),
         ("e3: total_ms <= 900 @95%", "ms", "total_ms has no range, and a stop rule needs one"),
+        ("e3: cost_usd <= 0.1 @95%", "usd", "cost_usd has no range, and a stop rule needs one"),
         ("e3: p95(recall@5) >= 0.8 @95%", "share", "a quantile has no stop rule"),
         ("e3: faithfulness~calibrated >= 0.8 @95%", "share", "a calibrated mean has no stop rule"),
         ("e3: recall@5 >= e2 @95%", "share", "it depends on e2"),

@@ -216,11 +216,19 @@ def test_a_name_that_does_not_exist_is_an_error_before_anything_runs(text: str, 
         "recall@k >= 0.9",
         "e3[query_type=direct,difficulty=hard]: mrr@5 >= e2 - 0.5",
         "e3: p95(total_ms) <= 3000",
-        "e3: cost_usd <= 0.002",
+        "e3: cost_usd <= 20",
     ],
 )
 def test_names_that_exist_are_fine(text: str) -> None:
     check_gate(parse_gate(text, 5), KNOWN)
+
+
+def test_a_limit_of_a_slice_has_to_leave_cases() -> None:
+    known = replace(KNOWN, slices={"turn": {"1", "2", "3"}, "part": ()})
+    for where in ("turn>=3", "turn=2", "part>=3"):
+        check_gate(parse_gate(f"e3[{where}]: recall@5 >= 0.9", 5), known)
+    with pytest.raises(SettingsError, match=r"no case has a turn >=4. The cases have: 1, 2, 3\."):
+        check_gate(parse_gate("e3[turn>=4]: recall@5 >= 0.9", 5), known)
 
 
 def test_baseline_is_a_name_once_there_is_one() -> None:

@@ -92,6 +92,7 @@ def test_a_limit_with_an_offset_says_what_it_is_of(right: str, shown: str) -> No
 
 def test_what_is_drawn_are_the_bounds_where_they_decide() -> None:
     assert decisive_ends(said("", "passed", bounds=[0.502, None])) == (0.502, float("inf"))
+    assert decisive_ends(said("", "passed", bounds=[None, 0.4])) == (float("-inf"), 0.4)
     assert decisive_ends(said("", "passed")) == (0.47, 0.89)
 
 

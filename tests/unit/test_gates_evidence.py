@@ -370,6 +370,10 @@ def test_evidence_saves_nothing_that_fails_without_it() -> None:
     assert weigh("e3: recall@5 >= 0.5 @95%", e3=of(1, total=9)).state == "not judged"
     unmeasured = Scores(dict.fromkeys("abcdefgh", 1.0), not_measured=4)
     assert weigh("e3: recall@5 >= 0.9 @95%", GateRules(max_unmeasured=0.05), e3=unmeasured).state == "failed"
+    few = weigh(
+        "e3: recall@5 >= 0.9", GateRules(max_unmeasured=0.25), e3=Scores({"a": 1, "b": 1, "c": 1}, not_measured=1)
+    )
+    assert few.state == "passed"
 
 
 def test_a_calibrated_gate_has_the_bounds_of_its_labels() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates import KnownNames, check_gate, parse_gate
+from rag_harness.gates import KnownNames, Verdict, check_gate, parse_gate
 from rag_harness.gates.early_stop import why_not
 from rag_harness.gates.gates_of_run import unit_of
 from rag_harness.gates.over_turns import OverTurns
@@ -73,6 +73,14 @@ def test_a_threshold_that_cannot_be_is_refused(text: str, problem: str) -> None:
     known = KnownNames({"c1"}, {}, lambda _: None, lambda name: name == "token_f1")
     with pytest.raises(SettingsError, match=problem):
         check_gate(parse_gate(text, 5), known)
+
+
+@pytest.mark.parametrize(
+    ("n", "counted"), [(0, "n=0 conversations"), (1, "n=1 conversation"), (2, "n=2 conversations")]
+)
+def test_conversations_are_counted(n: int, counted: str) -> None:
+    gate = parse_gate("c1: conversation(all(token_f1)) >= 0.5", 5)
+    assert Verdict(gate, "passed", n=n).counted == counted
 
 
 def test_units_and_stop_rules() -> None:

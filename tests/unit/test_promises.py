@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from rag_harness.errors import SettingsError
@@ -83,6 +85,13 @@ def test_what_cannot_be_is_an_error_before_anything_runs(text: str, problem: str
     assert problem in str(error.value)
 
 
+@pytest.mark.parametrize(("limit", "may_be"), [("-0.5", False), ("0", True), ("1", True), ("1.5", False)])
+def test_the_limit_of_a_share_is_a_share(limit: str, may_be: bool) -> None:
+    gate = parse_gate(f"e3: pass^3(token_f1>={limit}) >= 0.9", 5)
+    with nullcontext() if may_be else pytest.raises(SettingsError, match=f"token_f1 lies between 0 and 1; {limit}"):
+        check_gate(gate, KNOWN)
+
+
 def test_times_may_be_held_against_times() -> None:
     check_gate(parse_gate("e3: worst_of_3(total_ms) <= 3000", 5), KNOWN)
     assert unit_of(parse_gate("e3: worst_of_3(total_ms) <= 3000", 5)) == "ms"
@@ -103,6 +112,7 @@ def test_times_may_be_held_against_times() -> None:
         ("golden: pass^3(recall@5) >= 0.9", 3, "golden retrieves once for each entry"),
         ("e3: pass^3(metamorphic_case) >= 0.9", 3, "metamorphic_case is checked on first answers only"),
         ("e3: pass^3(total_ms) >= 0.9", 3, "say which are right, for example pass^3(total_ms<=1)"),
+        ("e3: pass^3(cost_usd) >= 0.9", 3, "say which are right, for example pass^3(cost_usd<=1)"),
     ],
 )
 def test_what_a_run_cannot_judge_is_refused(text: str, repeats: int, problem: str) -> None:
@@ -115,7 +125,7 @@ def test_what_a_run_cannot_judge_is_refused(text: str, repeats: int, problem: st
 def test_what_a_run_can_judge_is_not() -> None:
     texts = ["pass^3(token_f1)", "worst_of_3(total_ms)", "pass^2(total_ms<=3000)", "flip_rate(error_rate)", "token_f1"]
     check_promises([parse_gate(f"e3: {text} >= 0.9", 5) for text in texts], 3)
-    check_promises([parse_gate("e3: pass^1(token_f1) >= 0.9", 5)], 0)
+    check_promises([parse_gate("e3: pass^1(token_f1) >= 0.9", 5), parse_gate("t1: pass^1(token_f1) >= 0.9", 5)], 0)
 
 
 def test_gates_on_one_measure_stand_beside_each_other() -> None:

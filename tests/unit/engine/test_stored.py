@@ -11,7 +11,8 @@ from rag_harness.engine import stored
 from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.stored import Stored, adopt_journals
 from rag_harness.results.file import PREVIOUS
-from rag_harness.results.result_paths import result_path
+from rag_harness.results.result_paths import result_path, scores_path
+from rag_harness.results.score import Author, ScoreLine, row_digest
 from rag_harness.types import TrialId
 from tests.unit.rows import make_row
 
@@ -36,6 +37,16 @@ def test_what_is_not_in_a_result_file_is_added_once(tmp_path: Path) -> None:
     assert file.read_bytes() == line("q1") + line("q2")
     assert (tmp_path / PREVIOUS / "journal-damaged.jsonl").read_bytes() == b'{"torn": \n'
     assert not left.exists()
+
+
+def test_scores_are_taken_over_with_the_row_that_they_are_of(tmp_path: Path) -> None:
+    rows = [make_row(query_id="q1", llm_answer=answer) for answer in ("first", "later")]
+    author = Author("mock", "m", "1")
+    scores = [ScoreLine("faithfulness", 1, "e3", "q1", row_digest(row), "", author, 0.5).line() for row in rows]
+    result_path(tmp_path, "e3").write_bytes(rows[0].line().encode())
+    journal(tmp_path, *scores)
+    assert adopt_journals(tmp_path).scores == 1
+    assert scores_path(tmp_path, "e3").read_bytes() == scores[0]
 
 
 def test_lines_that_are_recorded_are_not_read_as_rows_and_are_safe_before_the_journal_goes(

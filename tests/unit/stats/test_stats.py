@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rag_harness import stats
 from rag_harness.stats.bounded import bounded_bounds
+from rag_harness.stats.clustered_quantiles import clustered_quantile_bounds
 
 shares = st.floats(0, 1)
 
@@ -186,6 +187,25 @@ def test_quantile_interval_covers_the_quantile_of_what_was_drawn() -> None:
     rng, true = np.random.default_rng(0), scipy.stats.lognorm(1).ppf(0.95)
     drawn = [stats.quantile_interval(rng.lognormal(size=200), 0.95) for _ in range(400)]
     assert 0.94 <= np.mean([low <= true <= high for low, high in drawn]) <= 1.0
+
+
+def test_quantile_bounds_of_clusters_whose_cases_are_equal_are_those_of_one_case_of_each() -> None:
+    once, clusters = np.random.default_rng(0).permutation(np.arange(200.0)), np.arange(200)
+    alone = clustered_quantile_bounds(once, 0.8, clusters.tolist())
+    alike = clustered_quantile_bounds(np.repeat(once, 5), 0.8, np.repeat(clusters, 5).tolist())
+    assert alike == pytest.approx(alone, abs=1)
+    assert alone == pytest.approx(stats.quantile_interval(once, 0.8, 0.9), abs=2)
+
+
+def test_quantile_bounds_by_cluster_hold_as_often_as_they_say() -> None:
+    rng, clusters, true = np.random.default_rng(0), np.repeat(np.arange(40), 5).tolist(), scipy.stats.norm.ppf(0.7)
+    drawn = [
+        clustered_quantile_bounds(np.sqrt(0.6) * rng.normal(size=40).repeat(5) + np.sqrt(0.4) * each, 0.7, clusters)
+        for each in rng.normal(size=(80, 200))
+    ]
+    low, high = np.array(drawn).T
+    assert 0.9 <= np.mean(low <= true) < 1
+    assert 0.9 <= np.mean(true <= high) < 1
 
 
 @pytest.mark.parametrize(("values", "share"), [([], 0.5), ([float("nan")], 0.5), ([1.0], 0.0), ([1.0], 1.0)])

@@ -98,6 +98,25 @@ def test_the_place_of_a_passage_by_words() -> None:
     assert SEARCH.place_of("Return the tent?", "It is green.") == 0
 
 
+@pytest.mark.parametrize(
+    ("answer", "above", "is_wrong"),
+    [
+        ("Tents go back to the shop beside the station.", "Tents go back to the shop beside the station.", True),
+        ("Tents go back to the shop beside the station.", "Tents go back by post, or to the shop.", False),
+        ("Tents go back by post.", "Tents go back by post, or to the shop.", False),
+        ("Within 31 days.", "Send it within 31 days.", True),
+        ("Within 33 days.", "Send it within 31 days.", False),
+    ],
+)
+def test_a_page_above_is_the_wrong_one_where_the_answer_is_closer_to_it(
+    answer: str, above: str, is_wrong: bool
+) -> None:
+    right = "Tents go back by post, or to the shop, within 33 days."
+    chunks = [make_chunk("lamp.md#1", text=above), make_chunk("tent.md#1", text=right)]
+    said = across([]).wrong_above(asked(2, answer, retrieved_chunks=chunks), {"tent.md"}, 2)
+    assert said == ("the answer goes with lamp.md at place 1, above tent.md at place 2" if is_wrong else "")
+
+
 def test_an_answer_is_drawn_from_the_one_text_with_most_of_its_words() -> None:
     texts = ["Parcels leave at noon.", "You may return the tent within 33 days of delivery by post."]
     assert drawn_from("Return the tent within 33 days of delivery by post.", texts) == 2

@@ -56,6 +56,7 @@ def test_a_border_inside_a_quote_is_seen_from_either_side(at: int) -> None:
     assert is_cut_between(QUOTE, [first, last], shortened=True)
     assert is_cut_between(QUOTE, [first], shortened=False) == (len("".join(QUOTE[:at].split())) >= LEAST)
     assert not is_cut_between(QUOTE, ["Bicycles are parked free of charge."], shortened=False)
+    assert not is_cut_between(QUOTE, [QUOTE[: at - 5], QUOTE[at + 5 :]], shortened=True)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ def test_a_passage_is_the_paragraph_that_the_quote_stands_in() -> None:
     assert shelf.passage("tent.md", "The tent") == TITLE
     assert shelf.passage("tent.md", "is  made\nby hand") == MADE
     assert shelf.passage("tent.md", "within 33 days") == QUOTE
+    assert shelf.passage("tent.md", f"by hand. {QUOTE[:9]}") == f"{MADE}\n\n{QUOTE}"
     assert shelf.passage("tent.md", "not on the page") == "not on the page"
     assert shelf.passage("nowhere.md", "The tent") == "The tent"
     assert Shelf(None, [page("All of a page.")]).passage("page.md", "of a") == "All of a page."

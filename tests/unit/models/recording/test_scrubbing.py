@@ -97,6 +97,14 @@ def test_other_kinds_of_streams(event: Any) -> None:
     assert events(clean) == [event("Mr <NAME>."), event(""), event("")]
 
 
+@pytest.mark.parametrize(
+    "event", [lambda text: {"status": {"text": text}}, lambda text: {"choices": [{"index": 0, "finish_reason": text}]}]
+)
+def test_texts_that_are_no_pieces_of_one_are_not_joined(event: Any) -> None:
+    body = b"".join(b"data: " + json.dumps(event(part)).encode() + b"\n\n" for part in ("Mr John", " Smith"))
+    assert Cleaner(scrub=hide_names).body(body, "text/event-stream") == body
+
+
 @pytest.mark.parametrize("key", ['ab"cd\\efgh', "schlüssel-geheim", "a/b+c==1234"])
 def test_a_key_in_any_spelling(key: str) -> None:
     once = json.dumps({"said": key})
@@ -130,6 +138,12 @@ def test_binary_answers() -> None:
 
 def test_a_dummy_key_leaves_words_alone() -> None:
     assert Cleaner(["none", "test", ""]).text("none of this test") == "none of this test"
+
+
+def test_a_cleaner_learns_keys_and_no_words() -> None:
+    cleaner = Cleaner([KEY])
+    assert cleaner.knowing(["seven77", "8letters"]).text(f"seven77 8letters {KEY}") == "seven77 REDACTED REDACTED"
+    assert cleaner.knowing([KEY, "seven77"]) is cleaner
 
 
 def test_headers_show_what_is_secret() -> None:
