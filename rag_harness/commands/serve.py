@@ -24,8 +24,14 @@ _SETTINGS = {
     "chat_model": "chat model; default: the profile's",
     "chat_base_url": "OpenAI-compatible endpoint; default: the profile's",
     "embed_model": "embedding model; default: the profile's",
+    "embed_base_url": "OpenAI-compatible endpoint of the embedding model; default: the profile's",
+    "rerank_model": "reranker; default: the profile's",
     "config": "TOML file of a configuration, as rag-harness tune writes one: --experiment is its name",
     "qdrant_url": "Qdrant server or cluster; default: an index in the state folder",
+}
+_REPEATED = {
+    "threshold": "a threshold of the reliability engine, name=value; may be repeated; default: the suite's",
+    "weight": "a weight of the reliability engine, name=value; may be repeated; default: the suite's",
 }
 _OLDEST = (3, 11)
 
@@ -55,6 +61,8 @@ def serve_arguments(parser: argparse.ArgumentParser) -> None:
     add("--log-format", choices=("json", "text"), default="json", help="of the log on stderr")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="of the log on stderr")
     add_settings(parser, _SETTINGS, ("rag-", ""))
+    for name, help_ in _REPEATED.items():
+        add(f"--rag-{name}", f"--{name}", dest=name, action="append", metavar="NAME=VALUE", help=help_)
 
 
 def _from(least: int) -> Callable[[str], int]:
@@ -116,7 +124,7 @@ def settings_of(chosen: argparse.Namespace) -> Settings:
     from rag_harness.settings.loading import load_settings
 
     here = Path.cwd()
-    said = settings_said(chosen, _SETTINGS)
+    said = settings_said(chosen, [*_SETTINGS, *_REPEATED])
     if "config" in said:
         said["config"] = (said["config"],)
     return load_settings({"mode": "live", **said}, ini_values(here), here)

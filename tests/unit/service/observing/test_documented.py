@@ -9,10 +9,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from rag_harness.__main__ import parser_of
-from rag_harness.commands.serve import serve_arguments
+from rag_harness.commands.serve import serve_arguments, settings_of
 from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.metrics import Metrics
 from rag_harness.service.observing.spans import spans_of
@@ -107,7 +108,18 @@ def test_the_settings_of_the_page_have_their_defaults() -> None:
     same = ("state", "host", "port", "concurrency", "upload-limit", "rate", "trace-days", "log-format", "log-level")
     assert {name: said[name] for name in same} == {name: str(chosen[name.replace("-", "_")]) for name in same}
     assert float(said["seconds"]) == chosen["seconds"]
-    assert {name.replace("-", "_") for name in said} <= set(chosen)
+    assert {name.replace("-", "_") for name in said} == set(chosen) - {"experiment"}, "which must be named"
+
+
+def test_thresholds_and_a_reranker_are_set_as_in_a_test_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    parser = argparse.ArgumentParser()
+    serve_arguments(parser)
+    words = ["--experiment", "r1", "--rag-threshold", "passed=0.7", "--threshold", "strict.passed=0.8"]
+    chosen = parser.parse_args([*words, "--weight", "relevance=0.4", "--rerank-model", "embedded/late-interaction"])
+    found = settings_of(chosen)
+    assert found.threshold == ("passed=0.7", "strict.passed=0.8")
+    assert (found.weight, found.rerank_model) == (("relevance=0.4",), "embedded/late-interaction")
 
 
 def test_the_fields_of_the_page_are_those_of_the_routes() -> None:
