@@ -37,7 +37,8 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(selected, settings)}"
     said = f"{_counted(len(trials), 'trial')}, {said}"
     left_out = f"{_skipped_lines(session, selected)}{_unread(session, selected)}"
-    return f"rag: {said}{asked}{_other_model(settings)}{_played_by(session, selected)}{_judged_by(session, selected)}{left_out}"
+    whose = f"{_other_model(settings)}{_played_by(session, selected)}{_judged_by(session, selected)}"
+    return f"rag: {said}{asked}{whose}{left_out}"
 
 
 def _other_model(settings: Settings) -> str:
