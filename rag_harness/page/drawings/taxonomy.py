@@ -49,8 +49,8 @@ def _without_context(run: Run, counted: Mapping[str, Counter[str]]) -> list[str]
         return []
     has, its = ("has", "its") if len(names) == 1 else ("have", "their")
     return [
-        f"{joined_names(names)} {has} no context: of {its} answers only those have a category that decline, or that answer "
-        f"what the documents do not. The others are {UNMEASURED}."
+        f"{joined_names(names)} {has} no context: of {its} answers only those have a category that decline, or that "
+        f"answer what the documents do not. The others are {UNMEASURED}."
     ]
 
 
