@@ -15,6 +15,7 @@ from rag_harness.derived.attribution.failing import WORST
 from rag_harness.derived.attribution.whole_trial import (
     broken_lines,
     chat_lines,
+    disagreement_lines,
     ended_said,
     row_of_trial,
     trial_lines,
@@ -81,18 +82,22 @@ def run_explain(chosen: argparse.Namespace) -> int:
         found = explainer.one(chosen.trial)
         figures = "" if found else explainer.figures(chosen.trial)
     broken = broken_lines(chosen.output, manifest, row) if row else []
+    apart = disagreement_lines(chosen.output, manifest, row) if row else []
     is_right = f"{chosen.trial} did not fail: {_why_right(row)}."
     unchecked = f"{chosen.trial} did not fail, and not all that is expected of it could be checked."
     right = [unchecked if broken else is_right, *(trial_lines(row) if row else ())]
     right += label_lines("measures", figures) if figures else []
-    say(*chat, *(cause_in_full(found) if found else right), *broken)
+    say(*chat, *(cause_in_full(found) if found else right), *broken, *apart)
     return 0
 
 
 def _why_right(row: ExperimentResult | None) -> str:
     case = Case(Query("", row.query), ground_truth=row.ground_truth) if row else None
-    if row is None or case is None or (row.ground_truth and rightness(case, row.llm_answer, row.abstained).right):
+    found = rightness(case, row.llm_answer, row.abstained) if row and case else None
+    if row is None or found is None or (row.ground_truth and found.right):
         return "its answer carries the gold"
+    if row.ground_truth and found.value is not None:
+        return "its expectations pass"
     if row.ground_truth:
         return "nothing that was checked is wrong. Whether its answer says the ground truth, the rule cannot tell"
     if row.context_reference:

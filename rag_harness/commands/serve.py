@@ -24,6 +24,8 @@ _SETTINGS = {
     "chat_model": "chat model; default: the profile's",
     "chat_base_url": "OpenAI-compatible endpoint; default: the profile's",
     "embed_model": "embedding model; default: the profile's",
+    "embed_base_url": "OpenAI-compatible endpoint of the embedding model; default: the profile's",
+    "rerank_model": "reranker; default: the profile's",
     "config": "TOML file of a configuration, as rag-harness tune writes one: --experiment is its name",
     "qdrant_url": "Qdrant server or cluster; default: an index in the state folder",
 }

@@ -61,6 +61,12 @@ class EvidenceLine(BaseModel):
     quote: _Text
 
 
+_SEVERAL = (
+    "a text was expected, found several values. One that is right stands here; where any of several will do, "
+    'expect says so: {"contains_any": ["30 days", "one month"]}'
+)
+
+
 class QueryLine(BaseModel):
     """One line of ``queries.jsonl``."""
 
@@ -107,6 +113,20 @@ class QueryLine(BaseModel):
         if value is None:
             return ()
         return (value,) if isinstance(value, str) else value
+
+    @field_validator("ground_truth", mode="before")
+    @classmethod
+    def _one_text(cls, value: Any) -> Any:
+        """Accept null as an empty text. Of any other value that is no text, say how to write it."""
+        if value is None:
+            return ""
+        if isinstance(value, (list, dict)):
+            raise ValueError(_SEVERAL)
+        if isinstance(value, (bool, int, float)):
+            given = json.dumps(value)
+            written = {"true": "yes", "false": "no"}.get(given, given)
+            raise ValueError(f'a text was expected, found {given}. Write it in quotes: "{written}"')
+        return value
 
     @field_validator("metadata", "inputs", "expect", "tools")
     @classmethod
@@ -345,7 +365,7 @@ def _said(problem: ErrorDetails) -> str:
     field = ".".join(str(part) for part in problem["loc"])
     if problem["type"] != "extra_forbidden":
         # Of the JSON of one line the parser says "line 1", and the number of the file's line stands before this.
-        said = problem["msg"].replace(" at line 1 column ", " at column ")
+        said = problem["msg"].removeprefix("Value error, ").replace(" at line 1 column ", " at column ")
         return f"{field}: {said}" if field else said
     near = nearest_field(field, [*QueryLine.model_fields, "turns"])
     return f"{field}: no field of a question.{f' Did you mean {near!r}?' if near else ' A label stands in metadata.'}"

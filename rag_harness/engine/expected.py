@@ -19,11 +19,14 @@ from rag_harness.registry import model_name
 from rag_harness.settings import Settings
 from rag_harness.settings.prices import prices_of
 from rag_harness.types import Case
+from rag_harness.work.reporting import report
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
 
 _TOGETHER = 16
+FORECAST = "counting what to ask:"
+"""The name by which the work reports."""
 _BYTES_A_TOKEN = 4
 
 
@@ -67,20 +70,24 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
     found = Forecast(texts=_texts_to_send(parts, queries))
     counts = chat_name(parts.settings) == "openai"
     counting = _Counting(parts.settings, parts.scrub, found.chat) if counts else parts
+    progress = _Progress(sum(map(len, trials.values())))
     for name, cases in trials.items():
         if name in endpoints_of(parts.settings):
             asked = _known_now(parts, name, cases)
             found.services[name] = _of_service(parts, name, asked)
             found.unknown += len(cases) - len(asked)
+            progress.add(len(cases))
             continue
         # Users' own pipelines and chat adapters would really call.
         experiment = build_experiment(name, counting) if counts and name in built_in() else None
         if experiment is None or (found.texts and experiment.retriever is not None):
             found.unknown += len(cases)
+            progress.add(len(cases))
         else:
             for times in range(max(parts.settings.repeats, 1)):
                 with asked_again(times):
-                    asyncio.run(_ask_all(experiment.pipeline, cases))
+                    asyncio.run(_ask_all(experiment.pipeline, cases, progress if not times else None))
+    progress.end()
     settings, usage = parts.settings, found.chat.usage
     prices = prices_of(settings)
     model = model_name("chat", settings.chat_model)
@@ -133,9 +140,30 @@ def _texts_to_send(parts: RunParts, queries: Sequence[str]) -> list[str]:
     return [*retrieval.embedder.missing(chunks, "document"), *retrieval.embedder.missing(queries, "query")]
 
 
-async def _ask_all(pipeline: Pipeline, cases: Sequence[Case]) -> None:
+class _Progress:
+    """Reports how many trials were counted."""
+
+    def __init__(self, total: int) -> None:
+        self._done, self._total = 0, total
+        self.add(0)
+
+    def add(self, trials: int) -> None:
+        # The work is over when all is reported, and the last experiment may be asked several times.
+        self._done += trials
+        if self._total:
+            report(FORECAST, min(self._done, self._total - 1), self._total, "trials")
+
+    def end(self) -> None:
+        if self._total:
+            report(FORECAST, self._total, self._total, "trials")
+
+
+async def _ask_all(pipeline: Pipeline, cases: Sequence[Case], progress: _Progress | None = None) -> None:
     for start in range(0, len(cases), _TOGETHER):
-        await asyncio.gather(*(_ask(pipeline, case) for case in cases[start : start + _TOGETHER]))
+        some = cases[start : start + _TOGETHER]
+        await asyncio.gather(*(_ask(pipeline, case) for case in some))
+        if progress is not None:
+            progress.add(len(some))
 
 
 async def _ask(pipeline: Pipeline, case: Case) -> None:

@@ -73,6 +73,19 @@ def _by_expectations(case: Case, row: ExperimentResult) -> Correctness | None:
     return Correctness(True, EXPECTATIONS) if is_told else None
 
 
+def describe_disagreement(case: Case, row: ExperimentResult) -> str:
+    """Return how expectations and ground truth of a case contradict each other about an answer; empty: they do not."""
+    found = correctness(case, row)
+    if found.by != EXPECTATIONS or not case.answerable or row.abstained or declines(row.llm_answer):
+        return ""
+    truth = rightness(case, row.llm_answer, False)
+    if truth.value is None or not case.ground_truth.strip() or truth.right == found.correct:
+        return ""
+    if found.correct:
+        return "its expectations pass and its ground truth is not in the answer"
+    return "its ground truth is in the answer and its expectations do not pass"
+
+
 class Correct(RowMeasure):
     """1 if the answer is right: by its expectations, else by whether it declines, else by the ground truth.
 

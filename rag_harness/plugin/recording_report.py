@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rag_harness.files.log import log
+from rag_harness.plugin.progress import speaks
 from rag_harness.plugin.readiness import to_run
 from rag_harness.plugin.screen import write_lines
 from rag_harness.types import GOLDEN
+from rag_harness.work.reporting import WorkHeard, listening
 
 if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected
@@ -37,7 +41,8 @@ class RecordingReport:
             return
         if selected.by_node:
             self._said = True
-            line = _forecast(session, self._trials, selected)
+            with _progress_lines(session.config):
+                line = _forecast(session, self._trials, selected)
             if line:
                 terminal.ensure_newline()
                 write_lines(terminal, [line])
@@ -70,6 +75,19 @@ class RecordingReport:
 def used_recordings(session: RagSession) -> dict[str, list[str]]:
     """Return what a worker tells the controller when it ends."""
     return {_USED: [str(file) for file in session.cassettes_used()]}
+
+
+@contextmanager
+def _progress_lines(config: pytest.Config) -> Iterator[None]:
+    """Print how far the forecast is while it takes long, and what it waits for, such as vectors of documents."""
+    if not speaks(config):
+        yield
+        return
+    from rag_harness.plugin.work_lines import WorkLines
+
+    work = WorkHeard()
+    with listening(work.hear), WorkLines(config.get_terminal_writer(), work.text):
+        yield
 
 
 def _forecast(session: RagSession, trials: TrialRunner, selected: Collected) -> str:

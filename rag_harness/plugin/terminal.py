@@ -37,7 +37,20 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(selected, settings)}"
     said = f"{_counted(len(trials), 'trial')}, {said}"
     left_out = f"{_skipped_lines(session, selected)}{_unread(session, selected)}"
-    return f"rag: {said}{asked}{_played_by(session, selected)}{_judged_by(session, selected)}{left_out}"
+    whose = f"{_other_model(settings)}{_played_by(session, selected)}{_judged_by(session, selected)}"
+    return f"rag: {said}{asked}{whose}{left_out}"
+
+
+def _other_model(settings: Settings) -> str:
+    """Say that a server is named and no model of it: recordings, which go by the model's name, may answer for it."""
+    from rag_harness.settings.profiles import BASELINE_READER, EMBEDDED_URL
+
+    if settings.chat_model != BASELINE_READER or settings.chat_base_url in ("", EMBEDDED_URL):
+        return ""
+    return (
+        f"\nrag: a server is named ({settings.chat_base_url}) and none of its models: it is asked for "
+        f"{BASELINE_READER}, and recordings of that count. Name the model: --rag-chat-model=NAME"
+    )
 
 
 def _skipped_lines(session: RagSession, selected: Collected) -> str:

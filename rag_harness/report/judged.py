@@ -12,7 +12,7 @@ from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.correct import JUDGED, UNCHECKED, Correct, by_judge
 from rag_harness.measures.expectation_measures import Expectations
 from rag_harness.measures.judged import JudgedMeasure
-from rag_harness.measures.judged.categories import CATEGORY_MEASURES
+from rag_harness.measures.judged.categories import CATEGORY_MEASURES, UNMEASURED
 from rag_harness.measures.judged.judged_expectations import NOT_JUDGED
 from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
 from rag_harness.report.answer_kinds import answer_kinds
@@ -174,14 +174,17 @@ class JudgedColumns:
         return self._panel.found if self._panel is not None else {}
 
     def categories(self) -> list[str] | None:
-        """Return the category of each answer, "" where there is none; None where its measures were not judged."""
+        """Return the category of each answer, "" where there is none; None where its measures were not judged.
+
+        Without a context only those have one that decline, or that answer what the documents do not.
+        """
         if not set(CATEGORY_MEASURES) <= set(self._judged):
             return None
         noted = np.flatnonzero(self._is_noted)
         parts = [self._scores(name, noted) for name in CATEGORY_MEASURES]
-        if not np.logical_and.reduce([part.absent == 0 for part in parts]).any():
-            return None
         kinds = answer_kinds(parts, self._abstained[noted], self._answerable[noted])
+        if {*kinds} <= {UNMEASURED}:
+            return None
         found = [""] * len(self._ids)
         for position, kind in zip(noted.tolist(), kinds, strict=True):
             found[position] = kind

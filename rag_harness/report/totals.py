@@ -30,6 +30,7 @@ class Totals:
 
     Attributes:
         times: milliseconds of each stage by case, shape (cases,); NaN where there is none.
+        recorded: whether the times of a case's answer are those of a recorded call, shape (cases,).
         new: whether this run made the answer of a case itself, shape (cases,): it is neither resumed nor replayed, nor
             declined without a model.
         outcomes: digest of what scores are made of, by case, shape (cases,); 0 where there is no row.
@@ -46,6 +47,7 @@ class Totals:
 
     def __init__(self, cases: int) -> None:
         self.times: dict[str, npt.NDArray[np.float64]] = {stage: np.full(cases, np.nan) for stage in STAGES}
+        self.recorded: npt.NDArray[np.bool_] = np.zeros(cases, dtype=np.bool_)
         self.new: npt.NDArray[np.bool_] = np.zeros(cases, dtype=np.bool_)
         self.outcomes: npt.NDArray[np.int64] = np.zeros(cases, dtype=np.int64)
         self.rows: int = 0
@@ -86,6 +88,7 @@ class Totals:
         self.outcomes[positions] = block["outcome"][rows]
         self.rows += len(rows)
         self.resumed += int(of_old.sum())
+        self.recorded[positions] = block["replayed"][rows]
         self.replayed += int(block["replayed"][rows].sum())
         is_ok, is_replayed = block["ok"][rows], block["replayed"][rows]
         is_computed = block["computed"][rows]

@@ -85,7 +85,11 @@ class ExperimentResult(FrozenModel):
     ground_truth: StorableText = Field(description="the right answer; empty where nobody wrote one")
     context_reference: tuple[StorableText, ...] = Field(description="names of the documents that have the answer")
     metadata: Metadata = Field(description="what else the line of queries.jsonl says of the case")
-    retrieval_time_ms: Milliseconds | None = Field(description="null where the experiment does not retrieve")
+    retrieval_time_ms: Milliseconds | None = Field(
+        description="of the search, without the embedding of a question that is known before the run: all these are "
+        "embedded ahead. Of a search text that the pipeline writes on its way, the embedding is in it. "
+        "null where the experiment does not retrieve"
+    )
     rerank_time_ms: Milliseconds | None = Field(description="null where the experiment has no reranker")
     llm_time_ms: Milliseconds | None = Field(description="null where no model was called")
     ttft_ms: Milliseconds | None = Field(description="time to first token; null where the model did not stream")

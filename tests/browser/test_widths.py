@@ -30,6 +30,18 @@ def test_a_narrow_screen_scrolls_in_one_direction(opened: Opened, pages: Pages, 
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_table_of_gates_is_as_wide_as_the_page(opened: Opened, study_page: Path, width: int) -> None:
+    page = opened(study_page, viewport={"width": width, "height": 900})
+    page.evaluate("document.querySelectorAll('details').forEach(it => it.open = true)")
+    tables = page.locator("table[id^=table-gates]")
+    assert tables.count() > 0
+    assert (
+        tables.evaluate_all("all => all.filter(it => it.scrollWidth > it.parentElement.clientWidth).map(it => it.id)")
+        == []
+    )
+
+
 def test_paper_cuts_nothing(opened: Opened, study_page: Path) -> None:
     page = _on_paper(opened, study_page)
     assert page.evaluate(_CUT, A4_PX) == []

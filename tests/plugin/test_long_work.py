@@ -65,3 +65,19 @@ def test_it_is_not_said_to_who_wants_quiet(slow: Suite, args: tuple[str, ...]) -
 
 def test_a_short_run_says_nothing(suite: Suite) -> None:
     assert "embedding" not in suite.run("-n0").stdout.str()
+
+
+def test_a_recording_run_says_how_far_its_forecast_is(slow: Suite) -> None:
+    conftest = slow.path / "conftest.py"
+    conftest.write_text(f"{conftest.read_text()}\nfrom rag_harness.engine import expected\nexpected._TOGETHER = 1\n")
+    model = "--rag-chat-model=embedded/extractive"
+    result = slow.run(model, "--rag-chat-base-url=embedded://", "--rag-mode=record", "-n0")
+    result.assert_outcomes(passed=4)
+    end = next(place for place, line in enumerate(result.outlines) if line.startswith("rag: recording: 4 answers"))
+    before = [line for line in result.outlines[:end] if re.fullmatch(SAID, line)]
+    assert len(before) >= 2
+
+
+def test_a_server_without_a_model_is_noted(suite: Suite) -> None:
+    said = suite.run("-n0", "--rag-chat-base-url=http://127.0.0.1:9/v1", "--rag-chat-model=embedded/extractive")
+    said.stdout.fnmatch_lines(["rag: a server is named (http://127.0.0.1:9/v1) and none of its models: *"])

@@ -9,6 +9,7 @@ from typing import Any
 
 from rag_harness.derived.attribution.causes_text import label_lines
 from rag_harness.expectations import Kept, needs_model
+from rag_harness.measures.correct import describe_disagreement
 from rag_harness.measures.expectation_measures import found_in
 from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 from rag_harness.measures.judged.rubric_measure import PREFIX as RUBRIC
@@ -21,7 +22,7 @@ from rag_harness.results.chat import chat_before, searched_for, turns_before
 from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.results.score import SCORES, Author, read_scores, row_digest
-from rag_harness.types import GOLDEN
+from rag_harness.types import GOLDEN, Case
 
 _MOST_LINES = 12
 _MOST_TURNS, _LINES_OF_MESSAGE = 6, 2
@@ -69,14 +70,18 @@ def _of_rubrics(details: Mapping[str, Mapping[str, Any]], measure: str = "") -> 
     return kept_of_rubrics({name: said for name, said in details.items() if not measure or name in measure})
 
 
-def _expected(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
+def _case_of(output: Path, manifest: RunManifest, row: ExperimentResult) -> Case | None:
     with closing(CaseFile(output, manifest.suites[row.experiment].cases)) as cases:
         position = cases.position.get(row.query_id)
-        if position is None:
-            return []
-        case = cases[position].case
-        asks = any(map(needs_model, case.expect))
-        return found_in(case, row, judged=_details(output, manifest, row).get(EXPECTATIONS) if asks else None)
+        return None if position is None else cases[position].case
+
+
+def _expected(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
+    case = _case_of(output, manifest, row)
+    if case is None:
+        return []
+    asks = any(map(needs_model, case.expect))
+    return found_in(case, row, judged=_details(output, manifest, row).get(EXPECTATIONS) if asks else None)
 
 
 def _details(output: Path, manifest: RunManifest, row: ExperimentResult) -> dict[str, Mapping[str, Any]]:
@@ -103,6 +108,13 @@ def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> 
             "expected" if each.kept is False else "unchecked", f"{each.expectation}: {each.said}", _MOST_LINES
         )
     ]
+
+
+def disagreement_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[str]:
+    """Return that expectations and ground truth of a trial contradict each other; nothing where they do not."""
+    case = _case_of(output, manifest, row) if row.ok else None
+    said = describe_disagreement(case, row) if case is not None else ""
+    return label_lines("note", said) if said else []
 
 
 def _by_rubrics(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:

@@ -46,8 +46,11 @@ def _not_judged(run: Run, room: Room) -> Iterator[str]:
 
 
 def _kinds(brief: Brief, room: Room) -> Iterator[str]:
-    """Yield the kinds of answers of each experiment, the most frequent first."""
-    kinds = {name: found.kinds() for name, found in brief.tables.items()}
+    """Yield the kinds of answers of each experiment with a context, the most frequent first.
+
+    Without a context declines alone have a kind, and the report counts those.
+    """
+    kinds = {name: found.kinds() for name, found in brief.tables.items() if found.totals.retrieves}
     known = {name: found for name, found in kinds.items() if found}
     # The one that the sentences speak of comes first.
     for name, found in sorted(known.items(), key=lambda each: each[0] != brief.subject)[: room.few]:

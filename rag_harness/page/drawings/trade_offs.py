@@ -14,11 +14,15 @@ from rag_harness.report.summary import SHORT_MEASURE_NAMES
 from rag_harness.stats import quantile
 from rag_harness.stats.clustered_quantiles import quantile_interval_of
 
+_FEWEST = 2
 _FRONT = "The stepped line joins the experiments that no other beats on both. Bars are 95 % intervals."
 
 
 def quality_for_time(run: Run) -> Figure | None:
-    """Return quality against the median time of a trial; None where fewer than two experiments have both."""
+    """Return quality against the median time of a trial; None where fewer than two experiments have both.
+
+    Times of replayed answers are those of recorded calls, so they do not count.
+    """
     points = {name: found for name, table in run.experiments.items() if (found := _time(table))}
     return _figure(run, points, "time", "Quality against latency", "median time of a trial, ms", "ms")
 
@@ -32,8 +36,9 @@ def quality_for_money(run: Run) -> Figure | None:
 
 
 def _figure(run: Run, taken: dict[str, Estimate], ident: str, title: str, label: str, unit: str) -> Figure | None:
-    measure = next((m for m in QUALITY if sum(run.tables[name].has(m) for name in taken) > 1), "")
-    if not measure:
+    # An experiment without a context lacks the first measure, so what most experiments have is drawn.
+    measure = max(QUALITY, key=lambda each: sum(run.tables[name].has(each) for name in taken))
+    if sum(run.tables[name].has(measure) for name in taken) < _FEWEST:
         return None
     quality = {name: estimate(run.tables[name], measure) for name in taken}
     colours = colours_of(run)
@@ -47,16 +52,21 @@ def _figure(run: Run, taken: dict[str, Estimate], ident: str, title: str, label:
         for point in points
     ]
     table = Table(f"figure-{ident}", ("experiment", label, name), rows, "With 95 % intervals")
-    left = [name for name in run.experiments if name not in {point.name for point in points}]
-    more = [f"Not drawn, for want of one of the two: {', '.join(left)}."] if left else []
-    replayed = any(table.totals.replayed for table in run.experiments.values()) and unit == "ms"
-    recorded = ["Times of replayed answers are those of the recorded calls."] if replayed else []
-    return Figure(title, [scatter(chart)], table, [_FRONT, *recorded, *more])
+    return Figure(title, [scatter(chart)], table, [_FRONT, *_not_drawn(run, {point.name for point in points}, unit)])
+
+
+def _not_drawn(run: Run, drawn: set[str], unit: str) -> list[str]:
+    """Say which experiments are not drawn, and why."""
+    left = [name for name in run.experiments if name not in drawn]
+    replayed = [name for name in left if unit == "ms" and run.tables[name].totals.recorded.any()]
+    others = [name for name in left if name not in replayed]
+    notes = [f"Not drawn, for their times are of recorded calls: {', '.join(replayed)}."] if replayed else []
+    return [*notes, f"Not drawn, for want of one of the two: {', '.join(others)}."] if others else notes
 
 
 def _time(table: SuiteTable) -> Estimate | None:
     times = table.totals.times["total"]
-    there = np.flatnonzero(~np.isnan(times))
+    there = np.flatnonzero(~np.isnan(times) & ~table.totals.recorded)
     found = times[there].tolist()
     if not found:
         return None

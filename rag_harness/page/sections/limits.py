@@ -73,4 +73,7 @@ def _running(run: Run) -> Iterator[str]:
     if partial:
         yield f"Only some of the cases were selected of {', '.join(partial)}: the figures are of these."
     if any(table.totals.replayed for table in run.experiments.values()):
-        yield "Answers were replayed: their times are those of the machine and the day on which they were recorded."
+        yield (
+            "Answers were replayed: their times are those of the machine and the day on which they were recorded, and "
+            "are drawn in no chart of latency."
+        )

@@ -39,6 +39,7 @@ class Brief:
         failures: what fails the run beside its gates.
         golden: what the golden suite found; None where it did not run.
         causes_are_due: whether causes are worked out when this is printed.
+        unmeasured: measures of ``rag_headline`` of which no experiment has a value.
     """
 
     answered: Answered
@@ -50,6 +51,7 @@ class Brief:
     failures: Failures
     golden: LookedUp | None = None
     causes_are_due: bool = False
+    unmeasured: Sequence[str] = ()
 
     @property
     def subject(self) -> str:
@@ -102,15 +104,17 @@ def brief_of(
     named = () if now == {GOLDEN} else selected
     experiments = all_with_wrong({name: selected[name] for name in sorted(named) if name != GOLDEN})
     k = int(manifest.settings.get("k") or 10)
+    headline = _headline(manifest, gates, experiments, k)
     return Brief(
         answered=answered(experiments, manifest),
         gates=gates_state(gates, selected, causes, k, unchecked),
-        fields=fields_of(experiments, manifest.suites, _headline(manifest, gates, experiments, k)),
+        fields=fields_of(experiments, manifest.suites, headline),
         shortfalls=shortfalls(experiments, causes, _failed(gates, k)),
         tables=experiments,
         was_explained=bool(manifest.settings.get("attribute")) and bool(now & experiments.keys()),
         failures=failures_of(selected, manifest, unchecked or {}),
         golden=looked_up(selected, k),
+        unmeasured=[name for name in headline.named if not any(each.has(name) for each in experiments.values())],
     )
 
 

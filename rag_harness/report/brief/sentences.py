@@ -16,7 +16,7 @@ from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.shortfalls import Shortfall, wrong_answers
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.summary import is_no_llm
-from rag_harness.report.wording import listed, short
+from rag_harness.report.wording import joined_names, listed, short
 from rag_harness.report.wrong import WRONG, count_wrong, describe_wrong
 from rag_harness.stats.by_case import in_both
 
@@ -104,6 +104,13 @@ def equals_said(field: Field, brief: Brief) -> Iterator[str]:
             yield f"What reasoning adds needs a model: {models[0]} does not reason."
 
 
+def describe_unmeasured(brief: Brief) -> str:
+    """Return which measures of the headline have no value; empty where each has one, or nothing was answered."""
+    if not brief.unmeasured or not brief.answered.rows:
+        return ""
+    return f"rag_headline names {joined_names(brief.unmeasured)}, of which no experiment has a value"
+
+
 def percent(share: float) -> str:
     """Return a share as a whole percentage. A share above 0 is never said to be 0."""
     return "under 1 %" if 0 < share < 0.005 else f"{int(share * 100 + 0.5)} %"
@@ -125,6 +132,7 @@ def _best(brief: Brief) -> Iterator[Sentence]:
             *(_lead(lead) for lead in surest(field)[:_MOST_LEADS]),
         ]
         parts += equals_said(field, brief)
+        parts += [f"{said}."] if (said := describe_unmeasured(brief)) and field is brief.fields[0] else []
         sure = any(lead.is_sure for lead in field.leads)
         on = f"On {field.data}: " if len(brief.fields) > 1 else ""
         parts = parts or ["Nothing can be compared: no measure has values of two experiments."]

@@ -17,7 +17,15 @@ from rag_harness.report.brief.experiment_lines import (
 from rag_harness.report.brief.gate_lines import failed_gate_lines, gate_count_lines
 from rag_harness.report.brief.leads import Field, Lead
 from rag_harness.report.brief.looked_up import LookedUp
-from rag_harness.report.brief.sentences import Sentence, equals_said, first_sentences, more_said, surest, winners_said
+from rag_harness.report.brief.sentences import (
+    Sentence,
+    describe_unmeasured,
+    equals_said,
+    first_sentences,
+    more_said,
+    surest,
+    winners_said,
+)
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
 from rag_harness.report.suite_table import SuiteTable
@@ -57,6 +65,7 @@ def brief_lines(
     lines = [*failed_gate_lines(brief.gates, writer), *_asked(brief, writer)]
     lines += [part for note in notes for part in writer.to_its_end("note", note.text, note.colour)]
     lines += writer.labelled("note", _earlier_said(brief.answered), "yellow") if brief.answered.earlier else []
+    lines += writer.labelled("note", said, "yellow") if (said := describe_unmeasured(brief)) else []
     lines += writer.labelled("gates", _OPEN, "yellow") if is_open else _gates(brief, writer)
     if several:
         lines += [*table_lines(brief, writer), *_best(brief, writer)]

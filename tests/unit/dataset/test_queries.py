@@ -129,7 +129,7 @@ def test_references_are_not_checked_without_a_knowledge_base(file: Path) -> None
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", '{"deep": [NaN]}'])
 def test_a_number_that_json_does_not_have_is_refused(file: Path, number: str) -> None:
     (found,) = problems(file, line(), f'{{"query_id": "q2", "query": "?", "metadata": {{"x": {number}}}}}')
-    assert found.startswith("2: metadata: Value error, Out of range float values are not JSON compliant")
+    assert found.startswith("2: metadata: Out of range float values are not JSON compliant")
 
 
 def test_a_lone_surrogate_is_refused(file: Path) -> None:
@@ -223,3 +223,29 @@ def test_questions_that_name_no_page_need_no_folder_of_documents(file: Path, tmp
     file.write_text(line(context_reference=["returns.md"]))
     with pytest.raises(DataError, match=r"^No folder .*none\."):
         read_queries(file, tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["30 days", "one month"], "a text was expected, found several values."),
+        ({"days": 30}, "a text was expected, found several values."),
+        (30, 'a text was expected, found 30. Write it in quotes: "30"'),
+        (4.99, 'a text was expected, found 4.99. Write it in quotes: "4.99"'),
+        (True, 'a text was expected, found true. Write it in quotes: "yes"'),
+        (False, 'a text was expected, found false. Write it in quotes: "no"'),
+    ],
+)
+def test_a_ground_truth_that_is_no_text_says_how_to_write_it(file: Path, given: Any, said: str) -> None:
+    (found,) = problems(file, line(ground_truth=given))
+    assert found.startswith(f"1: ground_truth: {said}")
+
+
+@pytest.mark.parametrize(
+    ("given", "read"), [("30", "30"), ("Yes.", "Yes."), ("", ""), (None, ""), ("30日以内", "30日以内")]
+)
+def test_a_ground_truth_may_be_a_number_yes_or_no_as_a_text_in_any_language_or_empty(
+    file: Path, given: str | None, read: str
+) -> None:
+    file.write_text(line(ground_truth=given))
+    assert read_queries(file)[0].ground_truth == read

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_harness.expectations import expectations_of
-from rag_harness.measures.correct import Correct, Correctness, by_judge, correctness
+from rag_harness.measures.correct import Correct, Correctness, by_judge, correctness, describe_disagreement
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Query
 from tests.unit.rows import make_row
@@ -89,3 +89,24 @@ def test_all_expectations_are_to_be_kept_and_of_another_judged_measure_half_is_e
     measure: str, value: float, right: bool
 ) -> None:
     assert by_judge(measure, value) == right
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "said"),
+    [
+        (case(expect=[{"contains": "12"}]), WRONG, "its expectations pass and its ground truth is not in the answer"),
+        (
+            case(expect=[{"contains": "12"}]),
+            RIGHT,
+            "its ground truth is in the answer and its expectations do not pass",
+        ),
+        (case(expect=[{"contains": "9.90"}]), RIGHT, ""),
+        (case(expect=[{"contains": "know"}]), DECLINES, ""),
+        (case("", expect=[{"contains": "12"}]), WRONG, ""),
+        (case(), WRONG, ""),
+    ],
+)
+def test_expectations_and_ground_truth_that_contradict_each_other_are_named(
+    asked: Case, answer: str, said: str
+) -> None:
+    assert describe_disagreement(asked, answered(answer, asked)) == said

@@ -124,8 +124,44 @@ def test_kinds_are_counted(run: Run) -> None:
     assert cells(taxonomy(run))["Unmeasured"]["e3"] == "1"
     figure = taxonomy(run)
     assert figure is not None
-    assert list(figure.names) == ["", "e3"], "bars of both, and the pie of the last"
-    assert [svg.count('class="chart pie"') for svg in figure.drawings] == [0, 1]
+    assert list(figure.names) == ["", "e2", "e3"], "bars of both, and a pie of each"
+    assert [svg.count('class="chart pie"') for svg in figure.drawings] == [0, 1, 1]
+
+
+def test_kinds_that_need_no_context_are_counted_where_there_is_none(drawn_study: Run) -> None:
+    found = {name: row["e1"] for name, row in cells(taxonomy(drawn_study)).items() if row["e1"] != "0"}
+    table = drawn_study.experiments["e1"]
+    declined = sum(table.values("abstention_rate", {}).values())
+    assert {*found} <= {"Correct Abstention", "Wrong Abstention", "Answered Unanswerable", "Unmeasured"}
+    assert int(found.get("Correct Abstention", 0)) + int(found.get("Wrong Abstention", 0)) == declined > 0
+    assert table.shares()["Unmeasured"] < 1
+    figure = taxonomy(drawn_study)
+    assert figure is not None
+    assert any("e1 has no context" in note for note in figure.notes)
+
+
+def test_quality_is_the_measure_that_most_experiments_have(drawn_study: Run) -> None:
+    """The first experiment has no context: what is measured without one stands for the quality of all."""
+    figure = quality_for_time(drawn_study)
+    assert figure is not None
+    assert figure.table.head[-1] == "factuality"
+    assert [*cells(figure)] == ["e1", "e2", "e3"]
+
+
+def test_times_of_replayed_answers_are_no_latency(tmp_path: Path) -> None:
+    replayed = {"timings_recorded": True, "total_time_ms": 900.0}
+    rows = [rows_of(name, 5, right, total_time_ms=time) for name, right, time in (("a", 4, 8.0), ("b", 2, 100.0))]
+    third = rows_of("c", 5, 3, **replayed)
+    figure = quality_for_time(run_of(tmp_path / "one", *rows, third))
+    assert [*cells(figure)] == ["a", "b"]
+    assert figure is not None
+    assert "Not drawn, for their times are of recorded calls: c." in figure.notes
+    mixed = [*rows[0][:4], rows_of("a", 5, 4, **replayed)[4]]
+    assert cells(quality_for_time(run_of(tmp_path / "mixed", mixed, rows[1])))["a"][
+        "median time of a trial, ms"
+    ].startswith("8 ms")
+    all_replayed = [rows_of(name, 5, 3, **replayed) for name in "ab"]
+    assert quality_for_time(run_of(tmp_path / "all", *all_replayed)) is None
 
 
 def test_time_is_the_median_of_the_trials(tmp_path: Path) -> None:
@@ -169,7 +205,8 @@ def test_an_experiment_has_one_colour_in_all_figures(drawn_study: Run) -> None:
         return sorted({int(name[-1]) for name in classes if re.fullmatch(r"(fill|stroke)-\d", name)})
 
     assert colours(compared) == [0, 1, 2]
-    assert colours(quality_for_time) == colours(ranks) == colours(risk) == [1, 2]
+    assert colours(quality_for_time) == [0, 1, 2], "of a measure that all have"
+    assert colours(ranks) == colours(risk) == [1, 2]
     assert colours(risk_coverage) == colours(reliability) == [2]
 
 

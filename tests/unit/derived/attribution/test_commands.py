@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from rag_harness.__main__ import main
 from rag_harness.commands.explain import explain_arguments
 from rag_harness.derived.local_run import settings_of
+from rag_harness.expectations import expectations_of
 from rag_harness.results.cases import KeptCase
 from rag_harness.results.causes import read_causes
 from rag_harness.results.row_parts import RowError
@@ -133,3 +135,15 @@ def test_a_run_with_experiments_lists_the_misses_too(tmp_path: Path, capsys: pyt
     assert main(["explain", str(tmp_path), "--rows-only"]) == 0
     said = capsys.readouterr().out
     assert said.index("    Logic Failure: wrong refusal") < said.index("golden: 1 of 1 question missed")
+
+
+def test_gold_that_contradicts_itself_is_named_in_the_lines_of_its_trial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected, _ = expectations_of([{"contains": "9 days"}])
+    case = replace(CASES[0], expect=expected)
+    write_run(tmp_path, [row(0, "You may return it within 9 days.")], [case])
+    assert main(["explain", str(tmp_path), "x1-q0", "--rows-only"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("note ")
+    assert last.endswith("its expectations pass and its ground truth is not in the answer")

@@ -58,7 +58,7 @@ def kinds(files: RunFiles, table: ShownTable) -> Iterator[str]:
 def against_time(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount median times beside the quality."""
     for name, shown, quality in _cells(table):
-        times = [row["total_time_ms"] for row in files.suites[name].rows.values()]
+        times = [row["total_time_ms"] for row in files.suites[name].rows.values() if not row["timings_recorded"]]
         yield problem(
             shown, "{} ms [{}, {}]", chance.quantile(times, 0.5), *_open(chance.quantile_interval(times, 0.5))
         )

@@ -224,8 +224,8 @@ _OF_ANSWERS: Mapping[str, Callable[[Row, Row], Value]] = {
 
 
 def has_kind(suite: Suite, case: str) -> bool:
-    """Return whether all is measured that the kind of an answer is made of."""
-    return _retrieves(suite) and all(_score(suite, case, part) is not None for part in _PARTS["g_mean"])
+    """Return whether an answer has a kind: without a context, only where declining, or not doing so, tells it."""
+    return {*_PARTS["g_mean"]} <= {*suite.record["judged"]} and kind_of(suite, case) != "Unmeasured"
 
 
 def kind_of(suite: Suite, case: str) -> str:

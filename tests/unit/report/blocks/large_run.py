@@ -64,7 +64,8 @@ def whole_table(output: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteTable:
 
 def all_of(table: SuiteTable) -> dict[str, Any]:
     """Return everything that a table says; NaN as text, for it equals nothing."""
-    totals = {name: value for name, value in vars(table.totals).items() if name not in ("times", "new", "outcomes")}
+    arrays = ("times", "recorded", "new", "outcomes")
+    totals = {name: value for name, value in vars(table.totals).items() if name not in arrays}
     return {
         "states": table.states.tolist(),
         "columns": {
@@ -73,6 +74,7 @@ def all_of(table: SuiteTable) -> dict[str, Any]:
         },
         "totals": {**totals, "models": list(table.totals.models.items()), "placed": list(table.totals.placed.items())},
         "times": {stage: repr(times.tolist()) for stage, times in table.totals.times.items()},
+        "recorded": table.totals.recorded.tolist(),
         "new": table.totals.new.tolist(),
         "outcomes": table.totals.outcomes.tolist(),
         "categories": table.categories,

@@ -131,16 +131,13 @@ class LineByLine:
         }
 
     def categories(self) -> list[str] | None:
-        if not set(CATEGORY_MEASURES) <= set(self._judged) or not any(map(self._has_value, self._digests)):
+        if not set(CATEGORY_MEASURES) <= set(self._judged):
             return None
         found = [""] * len(self._abstained)
         for position in self._digests:
             scores = {name: self._score(name, position) for name in CATEGORY_MEASURES}
             found[position] = category_of(scores, bool(self._abstained[position]), bool(self._answerable[position]))
-        return found
-
-    def _has_value(self, position: int) -> bool:
-        return all(self._score(name, position).value is not None for name in CATEGORY_MEASURES)
+        return found if any(kind not in ("", UNMEASURED) for kind in found) else None
 
 
 def category_of(scores: Mapping[str, Score], abstained: bool, answerable: bool) -> str:

@@ -44,7 +44,7 @@ def make(
     }
     for found in tables.values():
         found.totals.rows = len(found.ids)
-    settings = {"attribute": more.get("attribute", True), "k": more.get("k", 10)}
+    settings = {"attribute": more.get("attribute", True), "k": more.get("k", 10), "headline": more.get("headline", [])}
     return brief_of(tables, RunManifest(date="2026-01-01", settings=settings, suites=records), gates, causes)
 
 
@@ -255,3 +255,13 @@ def test_a_run_of_the_golden_suite_alone_speaks_of_its_questions(ranks: list[int
     gates, golden, following = (each.text for each in quiet_lines(brief, "output"))
     assert (gates.split()[0], golden) == ("gates", line)
     assert following == f"next     {explained if commands > 1 else 'rag-harness report output -o report.html'}"
+
+
+@pytest.mark.parametrize("names", [["e1"], ["e1", "e2"]])
+def test_a_measure_of_the_headline_without_a_value_is_named_on_the_first_screen(names: list[str]) -> None:
+    said = "rag_headline names hri and g_mean, of which no experiment has a value"
+    brief = make({name: whole(name) for name in names}, headline=["faithfulness, hri", "g_mean"])
+    assert said in " ".join(line.text.strip() for line in brief_lines(brief, "output"))
+    assert any(f"{said}." in sentence.text for sentence in first_sentences(brief) if sentence.topic == "best")
+    brief = make({name: whole(name) for name in names}, headline=["faithfulness"])
+    assert "rag_headline" not in " ".join(line.text for line in brief_lines(brief, "output"))

@@ -9,10 +9,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from rag_harness.__main__ import parser_of
-from rag_harness.commands.serve import serve_arguments
+from rag_harness.commands.serve import serve_arguments, settings_of
 from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.metrics import Metrics
 from rag_harness.service.observing.spans import spans_of
@@ -107,7 +108,15 @@ def test_the_settings_of_the_page_have_their_defaults() -> None:
     same = ("state", "host", "port", "concurrency", "upload-limit", "rate", "trace-days", "log-format", "log-level")
     assert {name: said[name] for name in same} == {name: str(chosen[name.replace("-", "_")]) for name in same}
     assert float(said["seconds"]) == chosen["seconds"]
-    assert {name.replace("-", "_") for name in said} <= set(chosen)
+    assert {name.replace("-", "_") for name in said} == set(chosen) - {"experiment"}, "which must be named"
+
+
+def test_a_reranker_is_named_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    parser = argparse.ArgumentParser()
+    serve_arguments(parser)
+    chosen = parser.parse_args(["--experiment", "r1", "--rerank-model", "embedded/late-interaction"])
+    assert settings_of(chosen).rerank_model == "embedded/late-interaction"
 
 
 def test_the_fields_of_the_page_are_those_of_the_routes() -> None:
