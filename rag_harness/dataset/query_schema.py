@@ -57,7 +57,8 @@ def _fields() -> dict[str, Schema]:
     name = filled_text()
     quote = {"type": "object", "properties": dict.fromkeys(evidence, filled_text()), "required": [*evidence]}
     found: dict[str, Schema] = {
-        **{each: text_schema() for each in ("reply", "standalone", "ground_truth")},
+        **{each: text_schema() for each in ("reply", "standalone")},
+        "ground_truth": one_of(text_schema(), {"type": "null"}),
         **{each: filled_text() for each in ("query", "query_type")},
         "query_id": {key: patterns["query_id"][key] for key in ("type", "pattern", "maxLength")},
         "conversation": {key: patterns["conversation"]["anyOf"][0][key] for key in ("type", "pattern", "maxLength")},
