@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_harness.models.recording.store import Array, ArrayStore, _Segment
+from rag_harness.models.array_store import Array, ArrayStore, _Segment
 
 KINDS = ("vectors", "pairs", "chunks", "judged")
 PER_SEGMENT = 1024

@@ -9,10 +9,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rag_harness.errors import DataError
-from rag_harness.models.recording.experiment_cassette import ExperimentCassette, cassette_of
-from rag_harness.models.recording.own_shape import read_own_shape
-from rag_harness.registry.revisions import REVISIONS
+from rag_harness.core.errors import DataError
+from rag_harness.core.registry import REVISIONS
+from rag_harness.models.recording.cassette_file import ExperimentCassette, cassette_of, read_own_shape
 
 
 def packed(folder: str, target: str, *options: str) -> str:

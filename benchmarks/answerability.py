@@ -41,20 +41,16 @@ from reliability_transfer import ANSWERABLE, FORMS, PARTIAL, UNDERSPECIFIED, rea
 from side_by_side import show
 from sklearn.linear_model import LogisticRegression
 
-from rag_harness.judges.embedded.alignment import EncodedSource
-from rag_harness.judges.embedded.encoding import Encoded, encode
-from rag_harness.judges.embedded.model import standardised
-from rag_harness.judges.embedded.source import passage_of
-from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
-from rag_harness.models.recording.store import ArrayStore
-from rag_harness.models.rerankers.late_interaction import MODEL, LateInteractionReranker
-from rag_harness.retrieval.rarity import Rarity
+from rag_harness.core.types import Chunk, Hit
+from rag_harness.evaluation.judges.embedded.alignment import Encoded, EncodedSource, encode, passage_of
+from rag_harness.evaluation.judges.embedded.judgement import standardised
+from rag_harness.models.array_store import ArrayStore, CachedEmbedder
+from rag_harness.models.embedders import SentenceTransformersEmbedder
+from rag_harness.models.rerankers import MODEL, LateInteractionReranker
+from rag_harness.retrieval.retrievers import Rarity
 from rag_harness.stats.agreement import auroc
-from rag_harness.stats.estimate import estimate
-from rag_harness.studies.reliability.quality import quality, signals
-from rag_harness.studies.reliability.scales import SCALES
-from rag_harness.types import Chunk, Hit
+from rag_harness.stats.means import estimate
+from rag_harness.studies.reliability_retrieval import SCALES, quality, signals
 
 Doubles = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

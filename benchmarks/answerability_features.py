@@ -15,11 +15,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.judges.embedded.alignment import EncodedSource
-from rag_harness.judges.embedded.encoding import Encoded, Float32s
-from rag_harness.judges.embedded.figures import numbers
-from rag_harness.judges.embedded.lexical import same
-from rag_harness.words.contradictions.vocabulary import word_set
+from rag_harness.core.text.figures import word_set
+from rag_harness.evaluation.judges.embedded.alignment import Encoded, EncodedSource, Float32s
+from rag_harness.evaluation.judges.embedded.features import same
+from rag_harness.evaluation.judges.embedded.quantities import numbers
 
 Bools = npt.NDArray[np.bool_]
 

@@ -28,20 +28,19 @@ from time import perf_counter
 
 from planted import explained
 
-from rag_harness.derived.attribution.shelf import Shelf, says
-from rag_harness.engine.trial import run_trial
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.measures.ground_truth import needed_quotes, rightness
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.text.refusals import declines
+from rag_harness.core.text.terms import written_numbers
+from rag_harness.core.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query
+from rag_harness.diagnosis.corpus_view import CorpusView, says
+from rag_harness.evaluation.measures.correctness import needed_quotes, rightness
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.protocols import Experiment
-from rag_harness.results.row import ExperimentResult
-from rag_harness.retrieval.lexical import Bm25Index
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query
-from rag_harness.words.abstention import declines
-from rag_harness.words.terms import written_numbers
+from rag_harness.records.row import ExperimentResult
+from rag_harness.retrieval.bm25 import Bm25Index
+from rag_harness.runs.trial import Trial, run_trial
 
 ROOT = Path(__file__).parents[1]
 SUITES = {"study": ("", {}), "textbook": ("textbook", {}), "bicycles": ("", {"kb_dir": "examples/kb"})}
@@ -57,7 +56,7 @@ Read = Callable[[Query, Trace], Awaitable[PipelineOutput]]
 class Simulated:
     """A reader that knows the gold of every case."""
 
-    def __init__(self, cases: Sequence[Case], shelf: Shelf) -> None:
+    def __init__(self, cases: Sequence[Case], shelf: CorpusView) -> None:
         self._cases, self._shelf = {case.query.query_id: case for case in cases}, shelf
 
     async def answer(self, query: Query, trace: Trace) -> PipelineOutput:
@@ -106,7 +105,7 @@ class Study:
         alone = [page for page in living if page.doc_id not in paired]
         others = [page for page in self.data.documents if page not in alone]
         self.data.documents[:] = [*others, *map(current, alone), *map(twin_page, alone)]
-        self.shelf, self.rng = Shelf(self.chunks, self.data.documents), random.Random(seed)
+        self.shelf, self.rng = CorpusView(self.chunks, self.data.documents), random.Random(seed)
         generator = Generator(self.parts.chat(), self.parts.prompts("e2"))
         self.read = Simulated(self.cases, self.shelf).answer if reader == "simulated" else generator.answer
 

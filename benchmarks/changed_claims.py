@@ -23,16 +23,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from side_by_side import show
 
-from rag_harness.judges.embedded import create
-from rag_harness.judges.embedded.judgement import ALLOWED
-from rag_harness.measures.judged import Material, Verdicts
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.evaluation.judges.embedded.judge import create
+from rag_harness.evaluation.judges.embedded.judgement import ALLOWED
+from rag_harness.evaluation.measures.opinion import Material, Verdicts
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
-from rag_harness.stats.shares import share_bounds
+from rag_harness.stats.proportions import share_bounds
 
 FALSE = ("new_number", "swapped_number", "foreign_name", "negation", "swapped_name", "crossed")
 TRUE = ("copied", "paraphrase", "reformatted", "negated_true")
-RULES = "rag_harness.judges.embedded.judgement.absent"
+RULES = "rag_harness.evaluation.judges.embedded.judgement.absent"
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,11 @@ import numpy as np
 import numpy.typing as npt
 from verdicts import DRAWS, SCORES, Draw
 
-from rag_harness.stats import Interval, bounded, difference_bounds, mean_bounds
-from rag_harness.stats.clustered_quantiles import clustered_quantile_bounds
-from rag_harness.stats.inputs import UndefinedError
-from rag_harness.stats.quantiles import quantile, quantile_interval
-from rag_harness.stats.slopes import slope_parts, slope_values
-from rag_harness.stats.students import skewed_t_bounds
+from rag_harness.stats import Interval, difference_bounds, mean_bounds
+from rag_harness.stats import means as bounded
+from rag_harness.stats.inputs import UndefinedError, slope_parts, slope_values
+from rag_harness.stats.means import skewed_t_bounds
+from rag_harness.stats.quantiles import clustered_quantile_bounds, quantile, quantile_interval
 
 Floats = npt.NDArray[np.float64]
 Sizes = npt.NDArray[np.int64]

@@ -28,14 +28,14 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.dataset.ingest.markdown import load
-from rag_harness.models.embedders.mock import WordTokenizer
-from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.sections import chunk_document
+from rag_harness.core.text.contradictions import Contradiction, against, contradictions
+from rag_harness.core.text.terms import terms
+from rag_harness.core.types import Chunk
+from rag_harness.data.loaders.text import load_markdown
+from rag_harness.models.dry_run import WordTokenizer
+from rag_harness.retrieval.chunking import ChunkingSettings
+from rag_harness.retrieval.chunking.chunkers import chunk_sections
 from rag_harness.stats import clopper_pearson
-from rag_harness.types import Chunk
-from rag_harness.words.contradictions import Contradiction, against, contradictions
-from rag_harness.words.terms import terms
 
 ROOT = Path(__file__).parents[1]
 KB = ROOT / "data" / "kb"
@@ -66,8 +66,8 @@ def sections(folder: Path = KB) -> dict[str, list[Chunk]]:
     """Return each page's sections, blanked, by the page's name."""
     cut = {}
     for file in sorted(folder.rglob("*.md")):
-        document = load(file, file.stem)
-        chunks = chunk_document(document, WordTokenizer(), ChunkingSettings())
+        document = load_markdown(file, file.stem)
+        chunks = chunk_sections(document, WordTokenizer(), ChunkingSettings())
         hidden = blanked(document.text)
         cut[file.stem] = [_hidden(chunk, hidden) for chunk in chunks]
     return cut

@@ -21,16 +21,16 @@ from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.dataset.queries import read_queries
-from rag_harness.pipelines import experiment
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Case
+from rag_harness.data.queries import read_queries
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.report.summary import table
-from rag_harness.retrieval import carried_words
-from rag_harness.retrieval.documents import place_documents
-from rag_harness.settings.loading import load_settings
+from rag_harness.records.document_ranking import place_documents
+from rag_harness.retrieval import retrievers
 from rag_harness.stats import difference_bounds, mean_interval
-from rag_harness.studies.conversations.conversing import Conversing
-from rag_harness.types import Case
+from rag_harness.studies.conversations import Conversing
+from rag_harness.tables.summary import table
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("c1", "c1-lastturn", "c1-full")
@@ -105,7 +105,7 @@ def neighbours(parts: RunParts) -> None:
     """Print c1's recall on the follow-ups of the half for fitting, for other numbers of the rules."""
     cases = follow_ups(turns("fit"))
     for name, value in NEIGHBOURS:
-        with patch.object(carried_words, name, value):
+        with patch.object(retrievers, name, value):
             found = recalls("c1", cases, parts)
         print(f"{name} {value:5}   {sum(found.values()) / len(found):.3f}", flush=True)
 

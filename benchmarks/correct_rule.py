@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.measures.ground_truth import rightness
-from rag_harness.stats.shares import clopper_pearson
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.measures.correctness import rightness
+from rag_harness.stats.proportions import clopper_pearson
 
 Line = dict[str, Any]
 

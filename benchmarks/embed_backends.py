@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from local_models import Ways, plain_model
 
-from rag_harness.dataset.queries import read_queries
-from rag_harness.models.embedders.onnx_runtime import OnnxEmbedder
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.data.queries import read_queries
+from rag_harness.models.embedders import SentenceTransformersEmbedder
+from rag_harness.models.onnx import OnnxEmbedder
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
 
 ROOT = Path(__file__).parents[1]
 K, ROUNDS = 10, 2

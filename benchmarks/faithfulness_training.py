@@ -31,19 +31,21 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
-from rag_harness.judges.embedded.absent import absent
-from rag_harness.judges.embedded.alignment import EncodedSource
-from rag_harness.judges.embedded.encoding import Encoded, Float32s, PiecesOf, encode
-from rag_harness.judges.embedded.features import NAMES, features
-from rag_harness.judges.embedded.judgement import with_missed
-from rag_harness.judges.embedded.model import COEFFICIENTS_FILE, Logistic, standardised
-from rag_harness.judges.embedded.response import NAMES as RESPONSE_NAMES
-from rag_harness.judges.embedded.response import response_features
-from rag_harness.judges.embedded.source import passage_of
-from rag_harness.judges.embedded.words import split_text
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
-from rag_harness.registry.package_digest import package_digest
-from rag_harness.types import Pieces
+from rag_harness.core.package import package_digest
+from rag_harness.core.types import Pieces
+from rag_harness.evaluation.judges.embedded.alignment import (
+    Encoded,
+    EncodedSource,
+    Float32s,
+    PiecesOf,
+    encode,
+    passage_of,
+    split_text,
+)
+from rag_harness.evaluation.judges.embedded.features import RESPONSE_NAMES, SENTENCE_NAMES, features, response_features
+from rag_harness.evaluation.judges.embedded.judgement import COEFFICIENTS_FILE, Logistic, standardised, with_missed
+from rag_harness.evaluation.judges.embedded.unsupported_details import absent
+from rag_harness.models.embedders import SentenceTransformersEmbedder
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -234,7 +236,7 @@ class TwoModels:
     def sentence(self, training: npt.NDArray[np.bool_]) -> Logistic:
         """Fit the sentence model."""
         chosen = self.sentences.of(training)
-        return fitted(NAMES, self.sentences.rows[chosen], self.sentences.wrong[chosen], SENTENCE_C)
+        return fitted(SENTENCE_NAMES, self.sentences.rows[chosen], self.sentences.wrong[chosen], SENTENCE_C)
 
     def out_of_fold(self, training: npt.NDArray[np.bool_]) -> Doubles:
         """Return P(unsupported) of every training sentence by a model that has not seen its source."""

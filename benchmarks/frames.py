@@ -16,11 +16,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from rag_harness.results.cases import kept, write_cases
-from rag_harness.results.manifest import RunManifest, SuiteRecord, write_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import SCORES, Author, ScoreLine, row_digest
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
+from rag_harness.records.cases import stored_case, write_cases
+from rag_harness.records.manifest import RunManifest, SuiteRecord, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import SCORES, Author, ScoreLine, row_digest
 
 TRIALS = 20_000
 EXPERIMENTS = ("e2", "e3")
@@ -37,7 +37,7 @@ _TIMED = """
 import resource, time
 began = time.perf_counter()
 from pathlib import Path
-from rag_harness.report.frames import load_results, write_csv, write_parquet
+from rag_harness.tables.trials import load_results, write_csv, write_parquet
 output, file = Path({output!r}), Path({file!r})
 {call}
 print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
@@ -48,7 +48,7 @@ def write_run(output: Path, trials: int) -> None:
     """Write rows, scores, cases and manifest."""
     ids = [f"q{n}" for n in range(trials // len(EXPERIMENTS))]
     (output / SCORES).mkdir()
-    write_cases(output, "queries", (kept(_case(query_id)) for query_id in ids))
+    write_cases(output, "queries", (stored_case(_case(query_id)) for query_id in ids))
     for name in EXPERIMENTS:
         rows = (_row(name, query_id) for query_id in ids)
         with (output / f"{name}.jsonl").open("w") as file, (output / SCORES / f"{name}.jsonl").open("wb") as scores:

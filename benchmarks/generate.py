@@ -29,18 +29,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mock_server import running
 
-from rag_harness.authoring.kb.brief import Brief, briefs
-from rag_harness.authoring.kb.plan import Plan, read_plan
-from rag_harness.authoring.kb.planning import PlanRequest, plan_text, planned
-from rag_harness.authoring.kb.planning.templates import domain_names
+from rag_harness.authoring.kb.embedded_planner import domain_names, planned
+from rag_harness.authoring.kb.page_writing import AskedWriter, EmbeddedWriter, Generated, Writer, generate
+from rag_harness.authoring.kb.plan import Brief, Plan, PlanRequest, briefs, plan_text, read_plan
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.authoring.kb.writing.generating import Generated, generate
-from rag_harness.authoring.kb.writing.writers import AskedWriter, EmbeddedWriter, Writer
-from rag_harness.authoring.questions import DocumentCollection, json_lines, make_questions, planned_facts, rows
-from rag_harness.dataset.knowledge_base import read_folder
+from rag_harness.authoring.questions.document_collection import DocumentCollection
+from rag_harness.authoring.questions.drafts import json_lines, rows
+from rag_harness.authoring.questions.generator import make_questions
+from rag_harness.authoring.questions.planned_facts import planned_facts
+from rag_harness.core.settings import Settings
+from rag_harness.data.documents import read_folder
 from rag_harness.models.prompts import load_prompts
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
 
 DELAY, IN_FLIGHT, PAGES = 0.5, 32, 100
 SERVER = str(Path(__file__).parent / "writer_server.py")

@@ -14,13 +14,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.authoring.questions import DocumentCollection
-from rag_harness.dataset.knowledge_base import read_knowledge_base
-from rag_harness.dataset.queries import read_queries
-from rag_harness.models.reader.reader import reader_answer
-from rag_harness.retrieval.lexical import Bm25Index
-from rag_harness.types import LANGUAGE, Case, Chunk, Hit
-from rag_harness.words.abstention import declines
+from rag_harness.authoring.questions.document_collection import DocumentCollection
+from rag_harness.core.text.refusals import declines
+from rag_harness.core.types import LANGUAGE, Case, Chunk, Hit
+from rag_harness.data.documents import read_knowledge_base
+from rag_harness.data.queries import read_queries
+from rag_harness.models.reader import reader_answer
+from rag_harness.retrieval.bm25 import Bm25Index
 
 PAGES = Path(__file__).parents[1] / "tests/data/german"
 

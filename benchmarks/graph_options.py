@@ -21,8 +21,8 @@ import qdrant_edge as edge
 from index import QUERIES, K, like_text
 from side_by_side import show
 
-from rag_harness.retrieval.indexes.server.server_options import GraphOptions
-from rag_harness.types import Matrix
+from rag_harness.core.types import Matrix
+from rag_harness.retrieval.indexes.server_connection import GraphOptions
 
 OPTIONS = [
     GraphOptions(),

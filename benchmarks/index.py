@@ -19,14 +19,13 @@ from pathlib import Path
 import numpy as np
 from side_by_side import show
 
-from rag_harness.protocols import Index
-from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
-from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex
-from rag_harness.retrieval.indexes.server.connection import connect
-from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
-from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
-from rag_harness.retrieval.indexes.shards import ShardFolder
-from rag_harness.types import Chunk, Hit, Matrix, Vector
+from rag_harness.core.protocols import Index
+from rag_harness.core.types import Chunk, Hit, Matrix, Vector
+from rag_harness.retrieval.indexes.edge import EdgeIndex
+from rag_harness.retrieval.indexes.server import QdrantIndex
+from rag_harness.retrieval.indexes.server_collection import CollectionContent, ServerCollection
+from rag_harness.retrieval.indexes.server_connection import ClusterOptions, connect
+from rag_harness.retrieval.indexes.shard_files import ShardFolder
 
 DIMENSION, QUERIES, K = 384, 200, 10
 DIGEST = "0" * 32
@@ -34,9 +33,9 @@ DIGEST = "0" * 32
 _OPENING = """
 import sys, time
 from pathlib import Path
-from rag_harness.types import Chunk
-from rag_harness.retrieval.indexes.shards import ShardFolder
-from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
+from rag_harness.core.types import Chunk
+from rag_harness.retrieval.indexes.shard_files import ShardFolder
+from rag_harness.retrieval.indexes.edge import EdgeIndex
 chunks = [Chunk(f"p#{n}", "p", "", 0, 0) for n in range(int(sys.argv[2]))]
 started = time.perf_counter()
 index = EdgeIndex(ShardFolder(Path(sys.argv[1]), "0" * 32))

@@ -28,11 +28,11 @@ import numpy.typing as npt
 from scipy.stats import rankdata, spearmanr
 from side_by_side import show
 
-from rag_harness.judges.embedded import create
-from rag_harness.measures.judged import Material, Verdicts
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.text.comparison import compared_words
+from rag_harness.evaluation.judges.embedded.judge import create
+from rag_harness.evaluation.measures.opinion import Material, Verdicts
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
-from rag_harness.words.comparison import compared_words
 
 FILE = "reference_subset_with_human_evaluations.json"
 Doubles = npt.NDArray[np.float64]

@@ -26,13 +26,21 @@ from judging_server import judging
 from mock_server import MockServer
 from side_by_side import TIMES, Took, alternate, show, times
 
-from rag_harness.measures.judged import CITATIONS, CitedClaim, Judge, JudgeQuestion, Material, Support
-from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
+from rag_harness.core.protocols import ChatModel
+from rag_harness.core.registry import resolve
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Completion, Message
+from rag_harness.evaluation.measures.opinion import (
+    CITATIONS,
+    CRITERIA,
+    CitedClaim,
+    Judge,
+    JudgeQuestion,
+    Material,
+    MaterialOfCase,
+    Support,
+)
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import ChatModel
-from rag_harness.registry import resolve
-from rag_harness.settings import Settings
-from rag_harness.types import Completion, Message
 
 ROOT = Path(__file__).parent.parent
 DELAY, IN_FLIGHT, CHUNKS, LENGTH = 0.2, 64, 5, 720

@@ -27,14 +27,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from side_by_side import show
 
-from rag_harness.judges.embedded.judgement_reading import JudgementReading
-from rag_harness.judges.embedded.kept import KeptJudgements
-from rag_harness.judges.embedded.opinion import USEFUL_FROM, EmbeddedOpinion
-from rag_harness.measures.judged import Material
-from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
-from rag_harness.models.recording.store import ArrayStore
-from rag_harness.work.local_work import inline
+from rag_harness.core.threads import inline
+from rag_harness.evaluation.judges.embedded.judge import USEFUL_FROM, EmbeddedOpinion
+from rag_harness.evaluation.judges.embedded.judgement import JudgementReading, KeptJudgements
+from rag_harness.evaluation.measures.opinion import Material
+from rag_harness.models.array_store import ArrayStore, CachedEmbedder
+from rag_harness.models.embedders import SentenceTransformersEmbedder
 
 KB = Path(__file__).parents[1] / "data/kb"
 

@@ -25,14 +25,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from side_by_side import show
 
-from rag_harness.judges.encoder import EncoderJudge, create
-from rag_harness.judges.encoder.token_classifier import _prompt
-from rag_harness.judges.scoring import judged
-from rag_harness.measures.judged import Material
-from rag_harness.measures.judged.faithfulness import Faithfulness
-from rag_harness.models.recording.stores import StoreRoom
-from rag_harness.models.token_batches import token_batches
-from rag_harness.settings import Settings
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.judges.encoder import EncoderJudge, _prompt, create
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.measures.judged import Faithfulness
+from rag_harness.evaluation.measures.opinion import Material
+from rag_harness.models.array_store import StoreRoom
+from rag_harness.models.model_names import token_batches
 from tests.unit.judges.encoder.tiny_models import WORDS, save_model
 
 ANSWERS, CHUNKS, SENTENCES, IN_FLIGHT = 200, 5, 3, 64

@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.words.language import asked_language, foreign, told
+from rag_harness.core.text.language_detection import asked_language, foreign, told
 
 HERE = Path(__file__).parent
 SHORTEST = 12

@@ -23,15 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.dataset.queries import read_queries
-from rag_harness.measures.ranking import evaluate
-from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL, SentenceTransformersEmbedder
-from rag_harness.models.recording.store import ArrayStore
-from rag_harness.models.rerankers.cross_encoder import CrossEncoderReranker
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Chunk, Hit, Matrix
+from rag_harness.data.queries import read_queries
+from rag_harness.evaluation.measures.ranking import evaluate
+from rag_harness.models.array_store import ArrayStore
+from rag_harness.models.embedders import DEFAULT_MODEL, SentenceTransformersEmbedder
+from rag_harness.models.rerankers import CrossEncoderReranker
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.retrieval.documents import place_documents
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Chunk, Hit, Matrix
+from rag_harness.records.document_ranking import place_documents
 
 ROOT = Path(__file__).parents[1]
 Ways = dict[str, Callable[[], Any]]

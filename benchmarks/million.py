@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rag_harness.measures import Measure
+    from rag_harness.evaluation.measures import Measure
 
 GATES = [
     "e3: recall@5 >= 0.3",
@@ -59,8 +59,8 @@ class Watch:
 
 def measures(judged: Sequence[str]) -> list[Measure]:
     """Return what is kept of every run, what the gates name, and what was judged with its composites."""
-    from rag_harness.gates import parse_gate
-    from rag_harness.measures import columns_of, default_measures, measure_named
+    from rag_harness.evaluation.measures import columns_of, default_measures, measure_named
+    from rag_harness.runs.gates import parse_gate
 
     usual = {measure.name: measure for measure in default_measures(False, 10)}
     more = [*(parse_gate(text, 10).measure for text in GATES), *columns_of(judged)]
@@ -75,16 +75,20 @@ def gates_on(judged: Sequence[str]) -> list[str]:
 def after(output: Path) -> None:
     """Do what a run does after its last test."""
     watch = Watch()
-    from rag_harness.gates import judge, parse_gate
-    from rag_harness.measures import measure_named
-    from rag_harness.report.abstention import abstentions
-    from rag_harness.report.pairwise import pairwise
-    from rag_harness.report.scorecard import scorecard_lines
-    from rag_harness.report.speed import speed_lines, stage_lines
-    from rag_harness.report.summary import summarise, summary_lines
-    from rag_harness.report.summary_file import write_summary_file
-    from rag_harness.report.tables import read_tables
-    from rag_harness.results.manifest import read_manifest
+    from rag_harness.evaluation.measures import measure_named
+    from rag_harness.records.manifest import read_manifest
+    from rag_harness.runs.gates import judge, parse_gate
+    from rag_harness.tables.abstention import abstentions
+    from rag_harness.tables.pairwise import pairwise
+    from rag_harness.tables.reader import read_tables
+    from rag_harness.tables.summary import (
+        scorecard_lines,
+        speed_lines,
+        stage_lines,
+        summarise,
+        summary_lines,
+        write_summary_file,
+    )
 
     watch.step("imports")
     suites = read_manifest(output).suites

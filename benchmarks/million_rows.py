@@ -10,17 +10,14 @@ from typing import Any
 
 from million_scores import WHO, scores_of
 
-from rag_harness.files.sources import file_sha256
-from rag_harness.measures import Measure
-from rag_harness.report.blocks.keeping import Keeper
-from rag_harness.report.blocks.kinds import row_kind, score_kind
-from rag_harness.report.blocks.segments import SEGMENT
-from rag_harness.results.cases import CaseFile, KeptCase, kept, write_cases
-from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.row_parts import RetrievedChunk
-from rag_harness.results.score import SCORES
-from rag_harness.types import Case, Evidence, Query
+from rag_harness.core.files import file_sha256
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.evaluation.measures import Measure
+from rag_harness.records.cases import CaseFile, StoredCase, stored_case, write_cases
+from rag_harness.records.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
+from rag_harness.records.row import ExperimentResult, RetrievedChunk
+from rag_harness.records.scores import SCORES
+from rag_harness.tables.column_cache import SEGMENT, CacheWriter, row_kind, score_kind
 
 EXPERIMENTS = ("e2", "e3")
 _DOCUMENTS, _CANDIDATES, _CONTEXT, _TEMPLATES = 500, 20, 5, 300
@@ -37,13 +34,13 @@ class Cases:
     def __init__(self, count: int) -> None:
         self.position = {case_id(number): number for number in range(count)}
 
-    def __getitem__(self, number: int) -> KeptCase:
+    def __getitem__(self, number: int) -> StoredCase:
         source = random.Random(number)
         gold = {f"page-{source.randrange(_DOCUMENTS):03}.md": 1 for _ in range(source.choice([1, 1, 2]))}
         kind = "negative" if number % 5 == 4 else "direct" if number % 5 < 3 else "multi_hop"
         quotes = tuple(Evidence(page, " ".join(source.choices(_WORDS, k=6))) for page in gold)
         answerable = kind != "negative"
-        return kept(
+        return stored_case(
             Case(
                 Query(case_id(number), " ".join(source.choices(_WORDS, k=16))),
                 kind,
@@ -55,7 +52,7 @@ class Cases:
             )
         )
 
-    def __iter__(self) -> Iterator[KeptCase]:
+    def __iter__(self) -> Iterator[StoredCase]:
         return map(self.__getitem__, range(len(self.position)))
 
 
@@ -96,8 +93,8 @@ def _write_rows(output: Path, name: str, cases: Cases, measures: Sequence[Measur
     scores.touch()
     templates = [_template(name, number) for number in range(_TEMPLATES)]
     digest = file_sha256(CaseFile.place(output, QUERIES))
-    keeper = Keeper(file, row_kind(measures, cases, lambda: digest), SEGMENT)
-    scored = Keeper(scores, score_kind(cases.position, lambda: digest), SEGMENT)
+    keeper = CacheWriter(file, row_kind(measures, cases, lambda: digest), SEGMENT)
+    scored = CacheWriter(scores, score_kind(cases.position, lambda: digest), SEGMENT)
     with file.open("ab", buffering=0) as stream, scores.open("ab", buffering=0) as score_stream:
         for number in range(len(cases.position)):
             template = templates[number % _TEMPLATES]
@@ -113,7 +110,7 @@ def _write_rows(output: Path, name: str, cases: Cases, measures: Sequence[Measur
     scored.seal()
 
 
-def _changes(name: str, number: int, case: KeptCase, template: ExperimentResult) -> Mapping[str, Any]:
+def _changes(name: str, number: int, case: StoredCase, template: ExperimentResult) -> Mapping[str, Any]:
     source = random.Random(f"{name} {number}")
     right = source.random() < (0.35 if name == "e2" else 0.4)
     words = case.case.ground_truth.split() if right else source.choices(_WORDS, k=10)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from rag_harness.measures import measure_named
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.evaluation.measures import measure_named
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import Author, ScoreLine, row_digest
 
 MEASURES = (
     "context_precision",

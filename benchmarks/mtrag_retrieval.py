@@ -26,14 +26,25 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from side_by_side import show
 
-from rag_harness.dataset.mtrag import MtragDataset, judged_queries, read_mtrag
-from rag_harness.dataset.mtrag_files import MTRAG, MTRAG_UN, QUESTIONS, REWRITE, VARIANTS, MtragPlace
-from rag_harness.dataset.mtrag_tasks import passage_of_row, passages_of, read_tasks
-from rag_harness.measures.ranking import evaluate
-from rag_harness.retrieval.lexical import Bm25Index
-from rag_harness.stats.estimate import estimate
+from rag_harness.core.types import Chunk, Document
+from rag_harness.data.mtrag import (
+    MTRAG,
+    MTRAG_UN,
+    QUESTIONS,
+    REWRITE,
+    VARIANTS,
+    MtragDataset,
+    MtragPlace,
+    judged_queries,
+    passage_of_row,
+    passages_of,
+    read_mtrag,
+    read_tasks,
+)
+from rag_harness.evaluation.measures.ranking import evaluate
+from rag_harness.retrieval.bm25 import Bm25Index
 from rag_harness.stats.inputs import Floats
-from rag_harness.types import Chunk, Document
+from rag_harness.stats.means import estimate
 
 DOMAINS = ("clapnq", "cloud", "fiqa", "govt")
 MEASURES = ("recall@5", "ndcg@5")

@@ -6,22 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from rag_harness.dataset.data import Data
-from rag_harness.derived.attribution.bench import Bench
-from rag_harness.derived.attribution.explain import Explainer
-from rag_harness.derived.local_run import running
-from rag_harness.engine.trial import run_trial
-from rag_harness.engine.trial_rows import Trial
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.types import Case
+from rag_harness.data.datasets import Data
+from rag_harness.diagnosis.explainer import Explainer
+from rag_harness.diagnosis.reruns import RerunSupport, running
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment
-from rag_harness.results.cases import kept, write_cases
-from rag_harness.results.causes import CauseLine
-from rag_harness.results.file import ResultFile
-from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, now, write_manifest
-from rag_harness.results.prompts import PromptFiles
-from rag_harness.results.result_paths import result_path
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case
+from rag_harness.pipelines.result_paths import result_path
+from rag_harness.records.cases import stored_case, write_cases
+from rag_harness.records.causes import CauseLine
+from rag_harness.records.files import PromptFiles, ResultFile
+from rag_harness.records.manifest import QUERIES, RunManifest, SuiteRecord, now, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.trial import Trial, run_trial
 
 
 class Asked(Protocol):
@@ -52,10 +49,10 @@ def explained(suite: Asked, experiment: Experiment, rows: Sequence[ExperimentRes
     for row in rows:
         file.append(row)
     file.close()
-    write_cases(output, QUERIES, map(kept, suite.cases))
+    write_cases(output, QUERIES, map(stored_case, suite.cases))
     record = SuiteRecord(data=QUERIES, file="x1.jsonl", fingerprints=["f"], total=len(rows), selected="all")
     write_manifest(output, RunManifest(date=now(), settings={}, suites={"x1": record}))
-    bench = Bench(lambda _: experiment, lambda _: "f", lambda _: suite.data)
+    bench = RerunSupport(lambda _: experiment, lambda _: "f", lambda _: suite.data)
     with running(output, suite.parts) as runs:
         return Explainer(output, bench, runs, worst=len(rows)).every()
 

@@ -23,12 +23,11 @@ from typing import Any
 
 from planted import answered, explained
 
-from rag_harness.pipelines.declared import declared
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import PipelineOutput, Query
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.pipelines.returned import output_of
-from rag_harness.results.causes import CauseLine
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import PipelineOutput, Query
+from rag_harness.pipelines.user_pipelines import declared, output_of
+from rag_harness.records.causes import CauseLine
 
 ROOT = Path(__file__).parents[1]
 SHOP = {"mode": "auto", "kb_dir": str(ROOT / "data" / "kb")}

@@ -23,16 +23,16 @@ from zlib import crc32
 
 from planted import answered, explained, with_gold
 
-from rag_harness.measures.ground_truth import needed_quotes, rightness
+from rag_harness.core.protocols import ChatModel, Experiment
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Case, Completion, Hit, Message, PipelineOutput, Query
+from rag_harness.evaluation.measures.correctness import needed_quotes, rightness
 from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.protocols import ChatModel, Experiment
-from rag_harness.results.causes import CauseLine
-from rag_harness.retrieval.lexical import Bm25Index
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Case, Completion, Hit, Message, PipelineOutput, Query
+from rag_harness.records.causes import CauseLine
+from rag_harness.retrieval.bm25 import Bm25Index
 
 HERE = Path(__file__).parent / "planted_second_hand"
 ROOT = HERE.parents[1]

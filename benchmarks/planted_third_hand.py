@@ -25,16 +25,16 @@ from zlib import crc32
 
 from planted import answered, explained, with_gold
 
-from rag_harness.measures.ground_truth import needed_quotes, rightness
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Case, Chunk, Completion, Hit, Message, PipelineOutput, Query, Usage
+from rag_harness.evaluation.measures.correctness import needed_quotes, rightness
 from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.protocols import Experiment
-from rag_harness.results.causes import CauseLine
-from rag_harness.retrieval.lexical import Bm25Index
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Case, Chunk, Completion, Hit, Message, PipelineOutput, Query, Usage
+from rag_harness.records.causes import CauseLine
+from rag_harness.retrieval.bm25 import Bm25Index
 
 ROOT = Path(__file__).parents[1]
 WORKSHOP = {

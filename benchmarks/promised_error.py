@@ -25,19 +25,25 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_harness.judges.calibration.confidence import calibrated
-from rag_harness.judges.calibration.labels_needed import labels_needed
-from rag_harness.judges.calibration.logistic import Logistic
-from rag_harness.judges.calibration.told import FROM_RETRIEVAL, SIGNAL, SIGNALS, ToldAnswer, cluster
-from rag_harness.models.simulated import SimulatedModel
+from rag_harness.core.text.terms import figures, terms
+from rag_harness.core.types import Case, Chunk, Hit
+from rag_harness.evaluation.judges.calibration.confidence import (
+    FROM_RETRIEVAL,
+    SIGNAL,
+    SIGNALS,
+    AnswerSignals,
+    Logistic,
+    calibrated,
+    cluster,
+    labels_needed,
+)
+from rag_harness.models.simulated_model import SimulatedModel
 from rag_harness.pipelines.generation import read_answer
-from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import read_manifest
-from rag_harness.results.row import ExperimentResult, rows_in
+from rag_harness.records.cases import CaseFile
+from rag_harness.records.manifest import read_manifest
+from rag_harness.records.row import ExperimentResult, rows_in
 from rag_harness.stats.inputs import Floats
-from rag_harness.studies.reliability.verification import claims_agreement, conflicts
-from rag_harness.types import Case, Chunk, Hit
-from rag_harness.words.terms import figures, terms
+from rag_harness.studies.reliability_verification import claims_agreement, conflicts
 
 EXPERIMENT = "r2"
 _ASKED = 20
@@ -63,7 +69,7 @@ def main() -> None:
             print(tried(population, labels, risk, chosen.splits), flush=True)
 
 
-def simulated(output: Path, seeds: int) -> list[ToldAnswer]:
+def simulated(output: Path, seeds: int) -> list[AnswerSignals]:
     """Return the answers of ``seeds`` simulated models to all questions, with the engine's signals and the truth."""
     suite, model = read_manifest(output).suites[EXPERIMENT], SimulatedModel.reading(QUERIES)
     cases = CaseFile(output, suite.data)
@@ -73,7 +79,7 @@ def simulated(output: Path, seeds: int) -> list[ToldAnswer]:
     return found
 
 
-def answers(model: SimulatedModel, case: Case, row: ExperimentResult, seeds: int) -> list[ToldAnswer]:
+def answers(model: SimulatedModel, case: Case, row: ExperimentResult, seeds: int) -> list[AnswerSignals]:
     hits = [Hit(Chunk(c.chunk_id, c.metadata.filename, c.text), 0.0, 1) for c in row.retrieved_chunks]
     sources = [(hit.chunk.doc_id, hit.chunk.text) for hit in hits]
     values = {decision.name: decision.value for decision in row.decisions}
@@ -93,7 +99,7 @@ def answers(model: SimulatedModel, case: Case, row: ExperimentResult, seeds: int
         }
         right = not case.answerable if declined else one.outcome == "right"
         found.append(
-            ToldAnswer(
+            AnswerSignals(
                 f"{row.query_id}/{seed}",
                 {**retrieval, **checked},
                 declined,
@@ -130,7 +136,7 @@ def stated(model: Logistic, columns: Mapping[str, Floats]) -> Floats:
     return chances
 
 
-def tried(population: Sequence[ToldAnswer], labels: int, risk: float, splits: int) -> str:
+def tried(population: Sequence[AnswerSignals], labels: int, risk: float, splits: int) -> str:
     """Draw labels again and again, and say how often there was a promise, and how often it held."""
     given = [one for one in population if not one.declined]
     wrong = np.array([not one.right for one in given])

@@ -21,9 +21,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from questions import page, words
 
-from rag_harness.authoring.questions import DocumentCollection
-from rag_harness.authoring.questions.checking import QuestionWithGold, check
-from rag_harness.types import Document, Evidence
+from rag_harness.authoring.questions.document_changes import check
+from rag_harness.authoring.questions.document_collection import DocumentCollection
+from rag_harness.authoring.questions.findings import QuestionWithGold
+from rag_harness.core.types import Document, Evidence
 
 QUESTIONS = 200
 

@@ -21,9 +21,11 @@ from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.authoring.questions import DocumentCollection, make_questions, rows
-from rag_harness.dataset.knowledge_base import read_folder
-from rag_harness.types import Document
+from rag_harness.authoring.questions.document_collection import DocumentCollection
+from rag_harness.authoring.questions.drafts import rows
+from rag_harness.authoring.questions.generator import make_questions
+from rag_harness.core.types import Document
+from rag_harness.data.documents import read_folder
 
 SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 _SENTENCES = (

@@ -37,8 +37,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rag_harness.stats import mean_interval
 from rag_harness.stats.distributions import t_quantile
-from rag_harness.stats.pair_bets import RICHEST, STAKES, PairBets, Which
-from rag_harness.stats.racing import Race
+from rag_harness.stats.sequential import RICHEST, STAKES, PairBets, Race, Which
 
 Floats = npt.NDArray[np.float64]
 BEST, SIZES, BATCH, BUDGET, MARGIN = 0.70, (200, 500, 1000), 8, 0.35, 0.05

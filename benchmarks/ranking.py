@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.measures.ranking import evaluate
+from rag_harness.evaluation.measures.ranking import evaluate
 
 Run = dict[str, list[str]]
 Qrels = dict[str, dict[str, int]]

@@ -20,13 +20,13 @@ from time import perf_counter, process_time
 
 from side_by_side import show
 
-from rag_harness.engine.distributed import RayWorkplace, carry
-from rag_harness.engine.distributed.run_messages import Carried
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.engine.workplace import Here, Workplace
-from rag_harness.protocols import Experiment
-from rag_harness.settings import Settings
-from rag_harness.types import Case, Query
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Case, Query
+from rag_harness.runs.distributed import RayWorkplace, carry
+from rag_harness.runs.distributed.messages import Carried
+from rag_harness.runs.engine import LocalWorkplace, Workplace
+from rag_harness.runs.trial import Trial
 
 
 class Echo:
@@ -57,7 +57,7 @@ async def _run(workplace: Workplace, trials: int, in_flight: int) -> tuple[float
 
 
 async def _both(settings: Settings, asked: argparse.Namespace) -> dict[str, list[tuple[float, float]]]:
-    here = Here(settings, lambda _: "")
+    here = LocalWorkplace(settings, lambda _: "")
     ray = RayWorkplace(settings, "overhead", lambda each: _carried(each, settings), lambda *_: None)
     await ray.open()
     await _run(ray, asked.in_flight * 2, asked.in_flight)

@@ -29,7 +29,7 @@ from side_by_side import show
 EMBEDDER = """
 import os, time
 from pathlib import Path
-from rag_harness.models.embedders.mock import MockEmbedder
+from rag_harness.models.dry_run import MockEmbedder
 
 class Slow(MockEmbedder):
     model = "benchmark/slow"
@@ -62,7 +62,7 @@ class Field:
     """One knowledge base, and what makes an experiment over it ready; everything is embedded anew each time."""
 
     def __init__(self, folder: Path, asked: argparse.Namespace, address: str) -> None:
-        from rag_harness.settings.loading import load_settings
+        from rag_harness.core.settings.loading import load_settings
 
         self.folder, self.asked, self.rounds = folder, asked, 0
         _write_kb(folder / "kb", asked.chunks)
@@ -74,7 +74,7 @@ class Field:
 
     def one_process(self) -> Took:
         """Make it ready in this process."""
-        from rag_harness.pipelines import experiment
+        from rag_harness.pipelines.experiments import experiment
         from rag_harness.pipelines.parts import RunParts
 
         parts = RunParts(self._settings("one"))
@@ -96,8 +96,8 @@ class Field:
     @asynccontextmanager
     async def workers(self, spread: bool, shared: bool) -> AsyncIterator[list[Any]]:
         """Start a worker a node; they know of each other where they are to spread what they do."""
-        from rag_harness.engine.distributed.ray_nodes import RayNodes
-        from rag_harness.engine.distributed.run_messages import RunOpening
+        from rag_harness.runs.distributed.cluster import RayNodes
+        from rag_harness.runs.distributed.messages import RunOpening
 
         nodes = RayNodes(self.settings)
         ledger = nodes.ledger(self.folder / "ledger")
@@ -116,9 +116,9 @@ class Field:
 
     def carried(self) -> Any:
         """Return the experiment on its way, with its questions."""
-        from rag_harness.engine.distributed.carrying import carry
-        from rag_harness.pipelines import experiment
+        from rag_harness.pipelines.experiments import experiment
         from rag_harness.pipelines.parts import RunParts
+        from rag_harness.runs.distributed.messages import carry
 
         made = experiment("e2", RunParts(self.settings))
         return carry(made, is_registered=True, queries=_queries(), queries_digest="", settings=self.settings)
@@ -140,7 +140,7 @@ class Field:
 
 
 def _queries() -> Sequence[Any]:
-    from rag_harness.types import Query
+    from rag_harness.core.types import Query
 
     return [Query(f"q{number}", f"What does lamp {number} cost?") for number in range(200)]
 

@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import bm25s
 
-from rag_harness.measures.answers import normalised
+from rag_harness.evaluation.measures.answers import normalised
 from rag_harness.models.prompts import load_prompts
-from rag_harness.models.reader.reader import MIN_SUPPORT, ReaderAnswer, reader_answer
+from rag_harness.models.reader import MIN_SUPPORT, ReaderAnswer, reader_answer
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared/data"

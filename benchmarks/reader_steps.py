@@ -28,22 +28,21 @@ from unittest.mock import patch
 
 import numpy as np
 
-from rag_harness.measures.answers import AbstentionRate, CitationRecall, FalseAbstentionRate, TokenF1
-from rag_harness.measures.measure import RowMeasure
+from rag_harness.core.text.refusals import declines
+from rag_harness.core.types import Case, Chunk, Hit
+from rag_harness.evaluation.measures.answers import AbstentionRate, CitationRecall, FalseAbstentionRate, TokenF1
+from rag_harness.evaluation.measures.measure import RowMeasure
+from rag_harness.models import reader
+from rag_harness.models import reader as scoring
 from rag_harness.models.prompts import load_prompts
-from rag_harness.models.reader import reader, scoring
-from rag_harness.models.reader.findings import Findings, gather
-from rag_harness.models.reader.prompt import Prompt
-from rag_harness.models.reader.question import BOOSTS, QuestionTerms, read_question
-from rag_harness.models.reader.reader import MIN_SUPPORT, reader_answer
-from rag_harness.report.summary import table
-from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import read_manifest
-from rag_harness.results.row import ExperimentResult, rows_in
+from rag_harness.models.reader import MIN_SUPPORT, Findings, gather, reader_answer
+from rag_harness.models.reader_prompt import BOOSTS, Prompt, QuestionTerms, read_question
+from rag_harness.records.cases import CaseFile
+from rag_harness.records.manifest import read_manifest
+from rag_harness.records.row import ExperimentResult, rows_in
 from rag_harness.stats import difference_interval, permutation_test
-from rag_harness.studies.retail.subquestions import subquestions
-from rag_harness.types import Case, Chunk, Hit
-from rag_harness.words.abstention import declines
+from rag_harness.studies.retail import subquestions
+from rag_harness.tables.summary import table
 
 KIND_FOUND = 0.5
 MEASURES = (TokenF1(), CitationRecall(), FalseAbstentionRate())

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.stats.shares import clopper_pearson
-from rag_harness.words.abstention import declines
+from rag_harness.core.text.refusals import declines
+from rag_harness.stats.proportions import clopper_pearson
 
 HERE = Path(__file__).parent
 SETS = (HERE / "refusals.jsonl", HERE / "refusals_held_out.jsonl")

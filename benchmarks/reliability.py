@@ -25,23 +25,34 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 
-from rag_harness.authoring.kb.superseded import mark_superseded
-from rag_harness.judges.calibration.confidence import brier, calibrated, expected_calibration_error, fit_models, split
-from rag_harness.judges.calibration.told import SIGNALS, ToldAnswer, detail, has_quote, is_right, read_told, told
-from rag_harness.measures.rot import StaleAnswer
+from rag_harness.authoring.kb.plan import mark_superseded
+from rag_harness.core.types import Case, Chunk, Hit
+from rag_harness.evaluation.judges.calibration.confidence import (
+    SIGNALS,
+    AnswerSignals,
+    brier,
+    calibrated,
+    detail,
+    expected_calibration_error,
+    fit_models,
+    has_quote,
+    is_right,
+    read_signals,
+    signals_of_row,
+    split,
+)
+from rag_harness.evaluation.measures.answers import StaleAnswer
 from rag_harness.models.prompts import load_prompts
-from rag_harness.models.reader.reader import reader_answer
-from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import read_manifest
-from rag_harness.results.row import ExperimentResult, rows_in
-from rag_harness.results.score import SCORES, read_scores
+from rag_harness.models.reader import reader_answer
+from rag_harness.records.cases import CaseFile
+from rag_harness.records.manifest import read_manifest
+from rag_harness.records.row import ExperimentResult, rows_in
+from rag_harness.records.scores import SCORES, read_scores
 from rag_harness.stats.agreement import auroc
-from rag_harness.stats.estimate import Estimate, estimate
 from rag_harness.stats.inputs import Floats
+from rag_harness.stats.means import Estimate, estimate
 from rag_harness.stats.selective import promise, risk_coverage
-from rag_harness.studies.reliability.confidence import formula
-from rag_harness.studies.reliability.verification import Checked
-from rag_harness.types import Case, Chunk, Hit
+from rag_harness.studies.reliability_verification import Checked, formula
 
 KB = Path(__file__).parents[1] / "data" / "kb"
 FIT_HALF = 0
@@ -62,7 +73,7 @@ def main() -> None:
         return
     print_ablations(chosen.output)
     print_decisions(chosen.output)
-    each = read_told(chosen.output, "r1")
+    each = read_signals(chosen.output, "r1")
     print_fallbacks(chosen.output)
     print_label(chosen.output, each)
     print_worth("right, all questions", each, signal_scores(each))
@@ -76,7 +87,7 @@ def main() -> None:
 
 def print_scales(output: Path) -> None:
     rows = {row.query_id: row for row in rows_of(output, "r2")}
-    half = split(read_told(output, "r2"), [0.5, 0.5])[FIT_HALF]
+    half = split(read_signals(output, "r2"), [0.5, 0.5])[FIT_HALF]
     for signal in ("max_sim", "dense"):
         raws = [detail(rows[one.query_id], "quality").get(signal) for one in half]
         best, gap, spread = (
@@ -122,7 +133,7 @@ def print_decisions(output: Path) -> None:
         both = pairs(output, name)
         decided = Counter((outcome(row, "decision"), is_right(case, row)) for case, row in both)
         stopped = Counter(case.answerable for case, row in both if outcome(row, "gate") == "abstain")
-        rated = [one.quality or 0.0 for one in (told(case, row) for case, row in both)]
+        rated = [one.quality or 0.0 for one in (signals_of_row(case, row) for case, row in both)]
         print(f"{name}: passed {decided['pass', True]} right, {decided['pass', False]} wrong; ", end="")
         print(f"warned {decided['warn', True]} right, {decided['warn', False]} wrong; ", end="")
         print(f"gate stops {stopped[True]} with an answer, {stopped[False]} without; ", end="")
@@ -167,7 +178,7 @@ def sorts(name: str, both: Sequence[tuple[Case, ExperimentResult]]) -> str:
 
     None of E3, which states no signals.
     """
-    each = [told(case, row) for case, row in both]
+    each = [signals_of_row(case, row) for case, row in both]
     answered = [one for one in each if not one.declined]
     if name == "e3":
         return "-"
@@ -176,7 +187,7 @@ def sorts(name: str, both: Sequence[tuple[Case, ExperimentResult]]) -> str:
     return f"{auroc(right, scores):.2f} {risk_coverage(scores, [1 - one for one in right]).risk_at(0.8):>12.2f}"
 
 
-def print_label(output: Path, each: Sequence[ToldAnswer]) -> None:
+def print_label(output: Path, each: Sequence[AnswerSignals]) -> None:
     answered = [one for one in each if not one.declined]
     right, declined = sum(one.right for one in answered), [one for one in each if one.declined]
     whole = sum(all_quotes(case, row) for case, row in pairs(output, "r1") if case.answerable)
@@ -186,7 +197,7 @@ def print_label(output: Path, each: Sequence[ToldAnswer]) -> None:
     print(f"  {len(declined)} declined, {sum(one.right for one in declined)} of them rightly; all quotes: {whole}\n")
 
 
-def print_worth(name: str, each: Sequence[ToldAnswer], scored: Mapping[str, Scores]) -> None:
+def print_worth(name: str, each: Sequence[AnswerSignals], scored: Mapping[str, Scores]) -> None:
     """Print AUROC, AURC and risk at 80 % coverage of each score, and how well the calibrated one is calibrated."""
     right = [float(one.right) for one in each]
     wrong, pages = [1 - value for value in right], [one.cluster for one in each]
@@ -205,13 +216,13 @@ def print_worth(name: str, each: Sequence[ToldAnswer], scored: Mapping[str, Scor
     print(f"  calibrated, held out: ECE {said(ece)}, Brier {brier(right, values):.3f}\n")
 
 
-def unseen(each: Sequence[ToldAnswer]) -> Scores:
+def unseen(each: Sequence[AnswerSignals]) -> Scores:
     """Return the probability of each answer from models that saw no answer about its page."""
     found = [held_out(each, seed=seed) for seed in range(REPEATS)]
     return {one.query_id: float(np.mean([stated[one.query_id] for stated in found])) for one in each}
 
 
-def held_out(each: Sequence[ToldAnswer], folds: int = 5, seed: int = 0) -> dict[str, float]:
+def held_out(each: Sequence[AnswerSignals], folds: int = 5, seed: int = 0) -> dict[str, float]:
     """Return the probability of each answer by its query, from models that saw no answer about its page."""
     parts = split(each, [1.0] * folds, seed)
     found: dict[str, float] = {}
@@ -238,7 +249,7 @@ def said(found: Estimate) -> str:
     return f"{found.value:.3f}" + (f" [{found.interval.low:.2f}, {found.interval.high:.2f}]" if found.interval else "")
 
 
-def signal_scores(each: Sequence[ToldAnswer]) -> dict[str, Scores]:
+def signal_scores(each: Sequence[AnswerSignals]) -> dict[str, Scores]:
     """Return every signal by itself; what was not measured counts as its mean. What speaks for an answer speaks
     against declining, and contradiction against an answer."""
     found: dict[str, Scores] = {}
@@ -255,11 +266,11 @@ def known_or(value: float | None, middle: float) -> float:
     return middle if value is None else value
 
 
-def turned(one: ToldAnswer, value: float) -> float:
+def turned(one: AnswerSignals, value: float) -> float:
     return 1 - value if one.declined else value
 
 
-def by_formula(one: ToldAnswer) -> float:
+def by_formula(one: AnswerSignals) -> float:
     checked = Checked(groundedness=one.signals["groundedness"], contradiction=one.signals["contradiction"])
     return formula(one.quality or 0.0, checked, one.declined)
 
@@ -267,9 +278,9 @@ def by_formula(one: ToldAnswer) -> float:
 def print_reader(output: Path) -> None:
     """Print what E3's reader makes of its own answers: the share of the question's weight that its sources cover."""
     prompts = load_prompts("e3")
-    each, scores = list[ToldAnswer](), dict[str, float]()
+    each, scores = list[AnswerSignals](), dict[str, float]()
     for case, row in pairs(output, "e3"):
-        one = told(case, row)
+        one = signals_of_row(case, row)
         hits = [Hit(Chunk(c.chunk_id, c.metadata.filename, c.text), 0.0, 1) for c in row.retrieved_chunks]
         messages = [{"role": said.role, "content": said.content} for said in prompts.messages(row.query, hits)]
         each.append(one)
@@ -284,7 +295,7 @@ def print_reader(output: Path) -> None:
     print()
 
 
-def print_promise(each: Sequence[ToldAnswer], splits: int) -> None:
+def print_promise(each: Sequence[AnswerSignals], splits: int) -> None:
     answered = [one for one in each if not one.declined]
     stated = unseen(each)
     scores, wrong = [stated[one.query_id] for one in answered], [float(not one.right) for one in answered]
@@ -296,7 +307,7 @@ def print_promise(each: Sequence[ToldAnswer], splits: int) -> None:
         print(f"  {simulated(np.array(scores), risk, splits)}")
 
 
-def promise_of_shuffled(each: Sequence[ToldAnswer], seed: int) -> bool:
+def promise_of_shuffled(each: Sequence[AnswerSignals], seed: int) -> bool:
     """Whether a promise is made where labels say nothing."""
     order = np.random.default_rng(seed).permutation(len(each))
     told = [replace(one, right=each[place].right) for one, place in zip(each, order, strict=True)]
@@ -326,7 +337,7 @@ def simulated(chances: Floats, risk: float, splits: int, n: int = 2_000) -> str:
     return f"risk {risk:.0%}, {n} answers drawn {splits} times: promised {promised}, true or nothing promised {kept}"
 
 
-def with_sufficient(output: Path, each: Sequence[ToldAnswer]) -> list[tuple[ToldAnswer, bool]]:
+def with_sufficient(output: Path, each: Sequence[AnswerSignals]) -> list[tuple[AnswerSignals, bool]]:
     found = {row.query_id: sufficient(case, row) for case, row in pairs(output, "r2")}
     return [(one, found[one.query_id]) for one in each if one.query_id in found]
 

@@ -29,21 +29,26 @@ import numpy as np
 from reliability_transfer import ANSWERABLE, FILE, FORMS, Task, rarity_by_collection, read_tasks
 from side_by_side import show
 
-from rag_harness.judges.calibration.confidence import SPEAKS, split
-from rag_harness.judges.calibration.logistic import Features, fitted
-from rag_harness.judges.calibration.told import ToldAnswer, told
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
+from rag_harness.core.text.sentences import sentence_texts
+from rag_harness.core.text.terms import terms
+from rag_harness.core.types import Chunk, Hit
+from rag_harness.evaluation.judges.calibration.confidence import (
+    SPEAKS,
+    AnswerSignals,
+    Features,
+    fitted,
+    signals_of_row,
+    split,
+)
+from rag_harness.models.embedders import SentenceTransformersEmbedder
 from rag_harness.models.prompts import load_prompts
-from rag_harness.models.reader.reader import reader_answer
-from rag_harness.results.row import ExperimentResult
-from rag_harness.retrieval.rarity import Rarity
+from rag_harness.models.reader import reader_answer
+from rag_harness.records.row import ExperimentResult
+from rag_harness.retrieval.retrievers import Rarity
 from rag_harness.stats.agreement import auroc
-from rag_harness.stats.estimate import estimate
 from rag_harness.stats.inputs import Floats
+from rag_harness.stats.means import estimate
 from rag_harness.stats.selective import risk_coverage
-from rag_harness.types import Chunk, Hit
-from rag_harness.words.sentence_ends import sentence_texts
-from rag_harness.words.terms import terms
 from reliability import pairs, said, sufficient
 
 HALVES = 100
@@ -52,7 +57,7 @@ LONGEST = 600
 """Characters of a sentence that are embedded: a longer one is a table."""
 FURTHER = ("answer_words", "cited_rank", "support")
 SENTENCES = ("best", "best three", "words of one", "words of three", "both")
-Model = Callable[[ToldAnswer], float]
+Model = Callable[[AnswerSignals], float]
 
 
 def main() -> None:
@@ -66,10 +71,10 @@ def main() -> None:
 
 
 def print_halves(output: Path) -> None:
-    answers = [with_further(told(case, row), row) for case, row in pairs(output, "r1")]
+    answers = [with_further(signals_of_row(case, row), row) for case, row in pairs(output, "r1")]
     answered = [one for one in answers if not one.declined]
     further = {**SPEAKS, **dict.fromkeys(FURTHER, 1)}
-    ways: dict[str, Callable[[Sequence[ToldAnswer]], Model]] = {
+    ways: dict[str, Callable[[Sequence[AnswerSignals]], Model]] = {
         "relevance alone": lambda _: lambda one: one.signals["relevance"] or 0.0,
         "the seven signals": lambda fit: model_of(fit, SPEAKS, 1.0),
         "the seven, ridge 10": lambda fit: model_of(fit, SPEAKS, 10.0),
@@ -80,7 +85,7 @@ def print_halves(output: Path) -> None:
     show(f"is an answer right? {len(answered)} answers, the half that was not fitted", ["", "AURC", "AUROC"], rows)
 
 
-def with_further(one: ToldAnswer, row: ExperimentResult) -> ToldAnswer:
+def with_further(one: AnswerSignals, row: ExperimentResult) -> AnswerSignals:
     asked = terms(row.query)
     cited = [number for number in row.citations if 1 <= number <= len(row.retrieved_chunks)]
     hits = [Hit(Chunk(c.chunk_id, c.metadata.filename, c.text), 0.0, 1) for c in row.retrieved_chunks]
@@ -93,12 +98,12 @@ def with_further(one: ToldAnswer, row: ExperimentResult) -> ToldAnswer:
     return replace(one, signals={**one.signals, **further})
 
 
-def model_of(fit: Sequence[ToldAnswer], signs: Mapping[str, int], l2: float) -> Model:
+def model_of(fit: Sequence[AnswerSignals], signs: Mapping[str, int], l2: float) -> Model:
     model = fitted([one.signals for one in fit], [one.right for one in fit], signs, l2)
     return lambda one: model.probability(one.signals)
 
 
-def over_halves(each: Sequence[ToldAnswer], way: Callable[[Sequence[ToldAnswer]], Model]) -> tuple[float, float]:
+def over_halves(each: Sequence[AnswerSignals], way: Callable[[Sequence[AnswerSignals]], Model]) -> tuple[float, float]:
     """Return the mean AURC and AUROC on the half that was not fitted."""
     areas, orders = list[float](), list[float]()
     for seed in range(HALVES):

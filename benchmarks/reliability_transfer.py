@@ -29,22 +29,25 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from side_by_side import show
 
-from rag_harness.judges.calibration.confidence import SPEAKS
-from rag_harness.judges.calibration.confidence_file import read_confidence
-from rag_harness.judges.calibration.logistic import Logistic, fitted
-from rag_harness.judges.calibration.told import FROM_RETRIEVAL, ToldAnswer, told
-from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
-from rag_harness.models.recording.store import ArrayStore
-from rag_harness.models.rerankers.late_interaction import MODEL, LateInteractionReranker
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.settings.reliability_numbers import NORMAL
+from rag_harness.core.settings.reliability import NORMAL
+from rag_harness.core.types import Chunk, Hit
+from rag_harness.evaluation.judges.calibration.confidence import (
+    FROM_RETRIEVAL,
+    SPEAKS,
+    AnswerSignals,
+    Logistic,
+    fitted,
+    read_confidence,
+    signals_of_row,
+)
+from rag_harness.models.array_store import ArrayStore, CachedEmbedder
+from rag_harness.models.embedders import SentenceTransformersEmbedder
+from rag_harness.models.rerankers import MODEL, LateInteractionReranker
+from rag_harness.retrieval.retrievers import Rarity
 from rag_harness.stats.agreement import auroc
-from rag_harness.stats.estimate import Estimate, estimate
 from rag_harness.stats.inputs import Floats
-from rag_harness.studies.reliability.quality import Signals, quality, signals
-from rag_harness.studies.reliability.scales import COSINE, SCALES, Scale
-from rag_harness.types import Chunk, Hit
+from rag_harness.stats.means import Estimate, estimate
+from rag_harness.studies.reliability_retrieval import COSINE, SCALES, Scale, Signals, quality, signals
 from reliability import pairs, said, sufficient, unseen
 
 FILE = "reference.jsonl"
@@ -115,17 +118,17 @@ def print_tasks(tasks: Sequence[Task]) -> None:
     show(f"{len(tasks)} tasks", ["", "n", "no passage", "one", "median of others", "most"], rows)
 
 
-def study_of(output: Path) -> list[ToldAnswer]:
+def study_of(output: Path) -> list[AnswerSignals]:
     """Return the questions of our study: their signals of retrieval, right where all evidence is in the context."""
-    both = [(told(case, row), sufficient(case, row)) for case, row in pairs(output, "r2")]
+    both = [(signals_of_row(case, row), sufficient(case, row)) for case, row in pairs(output, "r2")]
     return [replace(one, signals=of_retrieval(one), declined=False, right=found) for one, found in both]
 
 
-def of_retrieval(one: ToldAnswer) -> dict[str, float | None]:
+def of_retrieval(one: AnswerSignals) -> dict[str, float | None]:
     return {name: one.signals[name] for name in FROM_RETRIEVAL}
 
 
-def models_of(study: Sequence[ToldAnswer]) -> dict[str, Logistic]:
+def models_of(study: Sequence[AnswerSignals]) -> dict[str, Logistic]:
     """Return what was fitted before: to our study here, and the shipped calibration with what retrieval tells."""
     signs = {name: SPEAKS[name] for name in FROM_RETRIEVAL}
     found = {"logistic of the four": fitted([one.signals for one in study], [one.right for one in study], signs)}
@@ -133,7 +136,7 @@ def models_of(study: Sequence[ToldAnswer]) -> dict[str, Logistic]:
     return found | ({"shipped calibration, the four": shipped.answered} if shipped and shipped.answered else {})
 
 
-def print_study(study: Sequence[ToldAnswer]) -> None:
+def print_study(study: Sequence[AnswerSignals]) -> None:
     """Print what the same scores are worth where they come from."""
     right, pages = [float(one.right) for one in study], [one.cluster for one in study]
     columns: dict[str, list[float | None]] = {name: [one.signals[name] for one in study] for name in FROM_RETRIEVAL} | {

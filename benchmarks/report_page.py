@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_harness.page.report_files import size_said, write_report
-from rag_harness.results.score import text_digest
+from rag_harness.page.report import size_said, write_report
+from rag_harness.records.scores import text_digest
 
 TAIL = 12
 _READY = "html[data-ready=true]"

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rag_harness.dataset.queries import read_queries
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.data.queries import read_queries
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
 
 ROOT = Path(__file__).parents[1]
 

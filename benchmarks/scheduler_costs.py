@@ -19,13 +19,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.engine.distributed.dispatch import Dispatch
-from rag_harness.engine.distributed.ledger import Caps, RunLedger
-from rag_harness.engine.distributed.run_messages import AnsweredTrial, Carried, Done, Job, TrialJob
-from rag_harness.engine.trial import TrialOutcome
-from rag_harness.engine.trial_rows import Trial, make_row
-from rag_harness.settings import Settings
-from rag_harness.types import Answer, Case, PipelineOutput, Query
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Answer, Case, PipelineOutput, Query
+from rag_harness.runs.distributed.ledger import Caps, RunLedger
+from rag_harness.runs.distributed.messages import AnsweredTrial, Carried, Done, Job, TrialJob
+from rag_harness.runs.distributed.workplace import Dispatch
+from rag_harness.runs.trial import Trial, TrialOutcome, make_row
 
 JOB = TrialJob(Trial("e3", Case(Query("q1", "Are returns free?"), "direct", "", {})), "print")
 CARRIED = Carried("e3", b"", "", (), "", {})

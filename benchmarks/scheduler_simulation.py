@@ -22,13 +22,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from side_by_side import show
 from simulated_nodes import Field, Model
 
-from rag_harness.engine.distributed import ledger as ledger_module
-from rag_harness.engine.distributed.dispatch import Dispatch
-from rag_harness.engine.distributed.ledger import RunLedger
-from rag_harness.engine.distributed.run_messages import Carried, TrialJob
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.settings import Settings
-from rag_harness.types import Case, Query
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Case, Query
+from rag_harness.runs.distributed import ledger as ledger_module
+from rag_harness.runs.distributed.ledger import RunLedger
+from rag_harness.runs.distributed.messages import Carried, TrialJob
+from rag_harness.runs.distributed.workplace import Dispatch
+from rag_harness.runs.trial import Trial
 from tests.unit.virtual_time import run
 
 CARRIED = Carried("e3", b"", "", (), "", {})

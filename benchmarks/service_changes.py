@@ -24,13 +24,12 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
-from rag_harness.service.corpus.corpora import Corpora
-from rag_harness.service.corpus.serving import DEFAULT
-from rag_harness.service.corpus.tenant_collection import TenantCollection
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Query
+from rag_harness.service.corpus.contents import DEFAULT
+from rag_harness.service.corpus.tenant_collections import Corpora, TenantCollection
+from rag_harness.service.database import StateFolder
 from rag_harness.service.options import Options
-from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Query
 
 WORDS, IN_CHUNK, IN_DOCUMENT = 30_000, 120, 20
 TICK = 0.001

@@ -86,11 +86,10 @@ async def of_server(url: str, asks: Sequence[str], clients: int, think: float = 
 
 async def of_pipeline(experiment: str, mode: str, asks: Sequence[str], clients: int, think: float) -> Taken:
     """Ask the experiment in this process."""
-    from rag_harness.pipelines import experiment as built
+    from rag_harness.core.settings.loading import ini_values, load_settings
+    from rag_harness.core.types import Query
+    from rag_harness.pipelines.experiments import experiment as built
     from rag_harness.pipelines.parts import RunParts
-    from rag_harness.settings.ini_file import ini_values
-    from rag_harness.settings.loading import load_settings
-    from rag_harness.types import Query
 
     parts = RunParts(load_settings({"mode": mode}, ini_values(ROOT), ROOT))
     made = built(experiment, parts)

@@ -24,15 +24,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from side_by_side import show
 
-from rag_harness.judges.embedded import create
-from rag_harness.judges.scoring import judged
-from rag_harness.measures import Score
-from rag_harness.measures.judged import Judge, Material
-from rag_harness.measures.judged.faithfulness import Faithfulness
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.text.refusals import declines
+from rag_harness.evaluation.judges.embedded.judge import create
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.measures import Score
+from rag_harness.evaluation.measures.judged import Faithfulness
+from rag_harness.evaluation.measures.opinion import Judge, Material
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
-from rag_harness.stats.shares import clopper_pearson
-from rag_harness.words.abstention import declines
+from rag_harness.stats.proportions import clopper_pearson
 
 MEASURE = Faithfulness()
 

@@ -22,8 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import rag_harness
-from rag_harness.models.simulated import SimulatedModel
-from rag_harness.models.simulated.fault_rates import (
+from rag_harness.models.simulated_model import (
     DECLINED,
     FAULTS,
     GUESSED,
@@ -31,11 +30,14 @@ from rag_harness.models.simulated.fault_rates import (
     INVENTED,
     MIXED,
     WRONG_MEMORY,
+    KnownQuestion,
+    SimulatedModel,
     fault_rate,
+    nearest_sentence,
+    question_key,
+    read_questions,
 )
-from rag_harness.models.simulated.known_questions import KnownQuestion, question_key, read_questions
-from rag_harness.models.simulated.wrong_answers import nearest_sentence
-from rag_harness.stats.shares import clopper_pearson
+from rag_harness.stats.proportions import clopper_pearson
 
 ROOT = Path(__file__).parents[1]
 NONE = "none"

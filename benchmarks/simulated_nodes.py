@@ -1,6 +1,6 @@
 """Simulated nodes that answer on a virtual clock, and die, for `scheduler_simulation.py`.
 
-Dispatch, ledger and leases are those of `rag_harness.engine.distributed`. Only Ray and the servers are simulated, by
+Dispatch, ledger and leases are those of `rag_harness.runs.distributed`. Only Ray and the servers are simulated, by
 the figures in ``Model``.
 """
 
@@ -13,15 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from rag_harness.engine.distributed.leases import LeasedMeter
-from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts, RunLedger
-from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.run_messages import AnsweredTrial, Carried, Done, Job, Opened, TrialJob, WantedRows
-from rag_harness.engine.shares import share_in_flight
-from rag_harness.engine.trial import TrialOutcome
-from rag_harness.engine.trial_rows import make_row
-from rag_harness.settings import Settings
-from rag_harness.types import Answer, PipelineOutput
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Answer, PipelineOutput
+from rag_harness.runs.distributed.ledger import Caps, Grant, LeasedMeter, MoneyVerdicts, RunLedger, share_in_flight
+from rag_harness.runs.distributed.messages import AnsweredTrial, Carried, Done, Job, Opened, TrialJob, WantedRows
+from rag_harness.runs.distributed.workplace import WorkerLostError
+from rag_harness.runs.trial import TrialOutcome, make_row
 
 SERVER = "http://server"
 RESERVED, COST = 0.01, 0.004

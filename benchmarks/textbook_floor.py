@@ -6,7 +6,7 @@
 A hash of a question's text halves the questions; the other half is never looked up here. The rule: the highest floor,
 in steps of 0.01, at which at most 5 % of the answerable questions find nothing, which is what a best cosine below the
 floor means. The higher the floor, the more questions from outside the book lie below it. The result is the constant in
-``rag_harness/studies/textbook/floors.py``; the index is that of ``t1``.
+``rag_harness/studies/textbook_retrieval.py``; the index is that of ``t1``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.dataset.queries import read_queries
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Case
+from rag_harness.data.queries import read_queries
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
-from rag_harness.studies.textbook.assembly import Design
-from rag_harness.studies.textbook.floors import CALIBRATED, RECORD
-from rag_harness.types import Case
+from rag_harness.studies.textbook import Design
+from rag_harness.studies.textbook_retrieval import CALIBRATED, RECORD
 
 ROOT = Path(__file__).parents[1]
 MOST_WITHOUT_RESULT = 0.05

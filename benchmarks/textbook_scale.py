@@ -24,16 +24,15 @@ from time import perf_counter
 import numpy as np
 from side_by_side import show
 
-from rag_harness.dataset.queries import read_queries
-from rag_harness.pipelines import experiment
+from rag_harness.core.protocols import Index
+from rag_harness.core.registry import resolve
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Chunk, Query
+from rag_harness.data.queries import read_queries
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Index
-from rag_harness.registry import resolve
-from rag_harness.retrieval.retrieval import Retrieval
-from rag_harness.settings.loading import load_settings
-from rag_harness.studies.textbook.assembly import Design
-from rag_harness.studies.textbook.assistant import CANDIDATES
-from rag_harness.types import Chunk, Query
+from rag_harness.retrieval.builder import Retrieval
+from rag_harness.studies.textbook import CANDIDATES, Design
 
 ROOT = Path(__file__).parents[1]
 BOOK, STUDY = ROOT / "data/textbook", ROOT / "data/kb"

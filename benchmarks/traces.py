@@ -16,11 +16,11 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any, TypeAlias
 
-from rag_harness.pipelines.calling import called
-from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.traced.traced_pipeline import TracedPipeline
-from rag_harness.traces.in_process.provider import new_provider
-from rag_harness.types import Document, Query
+from rag_harness.core.types import Document, Query
+from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.otel.in_process import new_provider
+from rag_harness.pipelines.traced_app import TracedPipeline
+from rag_harness.pipelines.user_pipelines import called
 
 GOAL_MS = 1.0
 STEPS = 4

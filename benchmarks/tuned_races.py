@@ -16,12 +16,11 @@ from typing import Any, cast
 import numpy as np
 from scipy.stats import norm
 
-from rag_harness.derived.tuning.contenders import Contender
-from rag_harness.derived.tuning.racing import Course, Raced, race
-from rag_harness.derived.tuning.space import Space
-from rag_harness.derived.tuning.values import Values
-from rag_harness.settings.configuration_spec import ConfigurationSpec
-from rag_harness.types import Case, Query
+from rag_harness.core.settings.configurations import ConfigurationSpec
+from rag_harness.core.types import Case, Query
+from rag_harness.diagnosis.tuning.race import Course, RaceResult, race
+from rag_harness.diagnosis.tuning.space import Space
+from rag_harness.diagnosis.tuning.trials import Contender, Values
 
 MEASURE = "token_f1"
 GAPS = {
@@ -44,7 +43,7 @@ class Simulated(Values):
             self.context[name] = 1
 
 
-def raced(gaps: Sequence[float], questions: int, rng: np.random.Generator) -> tuple[Raced, dict[str, float]]:
+def raced(gaps: Sequence[float], questions: int, rng: np.random.Generator) -> tuple[RaceResult, dict[str, float]]:
     """Return what came of one race, and how far each configuration is below the best."""
     below = rng.permutation(np.array(gaps))
     count = len(below)
@@ -64,7 +63,7 @@ def raced(gaps: Sequence[float], questions: int, rng: np.random.Generator) -> tu
     return came, dict(zip(names, below.tolist(), strict=True))
 
 
-def chosen(came: Raced, names: Sequence[str]) -> str:
+def chosen(came: RaceResult, names: Sequence[str]) -> str:
     """Return the configuration with the best mean of those that were asked to the end."""
     stayed = [name for name in names if name not in came.left and name not in came.aside]
     return max(stayed, key=lambda name: came.values[name].mean(MEASURE) or 0.0)
@@ -72,7 +71,7 @@ def chosen(came: Raced, names: Sequence[str]) -> str:
 
 def main() -> None:
     """Print the table."""
-    from rag_harness.derived.tuning import racing
+    from rag_harness.diagnosis.tuning import race as racing
 
     cast("Any", racing).Values = Simulated
     simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 200

@@ -30,8 +30,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rag_harness.__main__ import main as rag_harness
-from rag_harness.dataset.beir import read_beir
-from rag_harness.models.embedders.cached import CachedEmbedder, Computed
+from rag_harness.data.beir import read_beir
+from rag_harness.models.array_store import CachedEmbedder, Computed
 
 ROOT = Path(__file__).parents[1]
 RETAIL = """

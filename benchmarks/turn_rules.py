@@ -19,17 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rag_harness.judges.in_conversation import OWN_WORDS, in_conversations
-from rag_harness.judges.made import judge_of
-from rag_harness.judges.scoring import judged
-from rag_harness.measures import parts_of
-from rag_harness.measures.judged import Judge, Material
-from rag_harness.measures.judged.turn_criteria import also_asking_of_turns
-from rag_harness.measures.judged.turn_material import kinds_named, turn_material
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.text.refusals import declines
+from rag_harness.core.types import Message
+from rag_harness.evaluation.judges.conversations import OWN_WORDS, in_conversations
+from rag_harness.evaluation.judges.factory import create_judge, judged
+from rag_harness.evaluation.measures import parts_of
+from rag_harness.evaluation.measures.opinion import Judge, Material, also_asking_of_turns, kinds_named, turn_material
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Message
-from rag_harness.words.abstention import declines
 
 DATA = Path(__file__).parents[1] / "data" / "kb" / "conversations.jsonl"
 MEASURES = ("retention", "correction", "asks_back")
@@ -133,7 +130,7 @@ def main() -> None:
     parser.add_argument("part", nargs="?", default="report", choices=["fit", "report"])
     turns = turns_of(parser.parse_args().part)
     parts = RunParts(load_settings({"profile": "embedded", "mode": "live"}))
-    asyncio.run(rules(in_conversations(judge_of(parts), parts), turns))
+    asyncio.run(rules(in_conversations(create_judge(parts), parts), turns))
     relevancy(parts, turns)
 
 

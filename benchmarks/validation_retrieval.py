@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_harness.dataset.beir import BeirDataset, read_beir
-from rag_harness.measures.ranking import evaluate
-from rag_harness.report.baseline import load_saved_run
-from rag_harness.report.summary import table
-from rag_harness.retrieval.lexical import K1, B, bm25_words
+from rag_harness.data.beir import BeirDataset, read_beir
+from rag_harness.evaluation.measures.ranking import evaluate
+from rag_harness.retrieval.bm25 import K1, B, bm25_words
 from rag_harness.stats import difference_interval, mean_or_none, permutation_test
+from rag_harness.tables.baseline import load_saved_run
+from rag_harness.tables.summary import table
 
 MEASURES = (
     "recall@5", "mrr@10", "citation_recall", "evidence_recall", "token_f1", "abstention_rate", "false_abstention_rate",

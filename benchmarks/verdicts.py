@@ -22,23 +22,22 @@ from itertools import combinations, product
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.gates.early_stop import EarlyStop
-from rag_harness.gates.grammar import Gate
+from rag_harness.runs.gates.early_stopping import EarlyStop
+from rag_harness.runs.gates.grammar import Gate
 from rag_harness.stats import (
     Interval,
-    bounded,
     clopper_pearson,
     difference_bounds,
     difference_interval,
     holm_counts,
     mean_bounds,
 )
-from rag_harness.stats.clusters import cluster_sums
-from rag_harness.stats.difference_bounds import SEEN
+from rag_harness.stats import means as bounded
 from rag_harness.stats.distributions import t_outside
 from rag_harness.stats.inputs import UndefinedError
-from rag_harness.stats.settling import BoundReach
-from rag_harness.stats.students import t_bounds
+from rag_harness.stats.means import cluster_sums, t_bounds
+from rag_harness.stats.paired_tests import SEEN
+from rag_harness.stats.sample_size import BoundReach
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

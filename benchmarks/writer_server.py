@@ -15,9 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mock_server import Chat, main
 
-from rag_harness.authoring.kb.brief import briefs
-from rag_harness.authoring.kb.plan import read_plan
-from rag_harness.authoring.kb.writing.embedded import compose
+from rag_harness.authoring.kb.page_grammar import compose
+from rag_harness.authoring.kb.plan import briefs, read_plan
 
 _NAMED = re.compile(r'^ "filename": "([^"]+)"', re.MULTILINE)
 _PAGES: dict[str, bytes] = {}

@@ -8,42 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.registry.installed import VERSION
+from rag_harness.core.package import VERSION
 
 if TYPE_CHECKING:
-    from rag_harness.dataset.ingest import Loader
-    from rag_harness.errors import RagHarnessError
-    from rag_harness.expectations import AnswerSeen, ExpectationKind, Finding
-    from rag_harness.gates import Gate, parse_gate
-    from rag_harness.gates.early_stop import EarlyStop, random_order
-    from rag_harness.measures.composite import CompositeMeasure
-    from rag_harness.measures.golden_run import RetrievalResult
-    from rag_harness.measures.judged import (
-        Claim,
-        Judge,
-        JudgedMeasure,
-        Material,
-        Opinion,
-        Relevancy,
-        Support,
-        Usefulness,
-        Verdict,
-        Verdicts,
-        supported_share,
-    )
-    from rag_harness.measures.measure import Measure, RankingMeasure, RowMeasure, Score
-    from rag_harness.measures.ranking_arrays import Found
-    from rag_harness.models.anew import seed_shift
-    from rag_harness.notebook.evaluating import aevaluate, evaluate
-    from rag_harness.notebook.evaluation import Evaluation
-    from rag_harness.notebook.gate_check import GateCheck
-    from rag_harness.notebook.measure_figures import MeasureFigure
-    from rag_harness.pipelines.generation import Generator
-    from rag_harness.pipelines.parts import RunParts
-    from rag_harness.pipelines.step_trace import StepTrace
-    from rag_harness.pipelines.trace import Trace
-    from rag_harness.pipelines.trial_step import TrialStep
-    from rag_harness.protocols import (
+    from rag_harness.core.errors import RagHarnessError
+    from rag_harness.core.protocols import (
         ChatModel,
         ChatParts,
         Embedder,
@@ -59,14 +28,8 @@ if TYPE_CHECKING:
         TokenEmbedder,
         Tokenizer,
     )
-    from rag_harness.report.frames import load_results
-    from rag_harness.results.row import ExperimentResult
-    from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
-    from rag_harness.retrieval.retrieval import Retrieval, spec_of
-    from rag_harness.retrieval.retrievers import RerankedRetriever
-    from rag_harness.settings import Settings
-    from rag_harness.stats.components import variance_components
-    from rag_harness.types import (
+    from rag_harness.core.settings import Settings
+    from rag_harness.core.types import (
         Answer,
         Call,
         Case,
@@ -91,45 +54,37 @@ if TYPE_CHECKING:
         Usage,
         Vector,
     )
-
-__version__ = VERSION
-
-_NAMES = {
-    "dataset.ingest": "Loader",
-    "errors": "RagHarnessError",
-    "expectations": "AnswerSeen ExpectationKind Finding",
-    "gates": "Gate parse_gate",
-    "gates.early_stop": "EarlyStop random_order",
-    "measures.composite": "CompositeMeasure",
-    "measures.golden_run": "RetrievalResult",
-    "measures.judged": "Claim Judge JudgedMeasure Material Opinion Relevancy Support Usefulness Verdict Verdicts "
-    "supported_share",
-    "measures.measure": "Measure RankingMeasure RowMeasure Score",
-    "measures.ranking_arrays": "Found",
-    "models.anew": "seed_shift",
-    "notebook.evaluating": "aevaluate evaluate",
-    "notebook.evaluation": "Evaluation",
-    "notebook.measure_figures": "MeasureFigure",
-    "notebook.gate_check": "GateCheck",
-    "pipelines.generation": "Generator",
-    "pipelines.parts": "RunParts",
-    "pipelines.step_trace": "StepTrace",
-    "pipelines.trace": "Trace",
-    "pipelines.trial_step": "TrialStep",
-    "protocols": "ChatModel ChatParts Embedder Experiment Index JudgeParts Parts PersistentIndex Pipeline Reranker "
-    "RetrievalParts Retriever TokenEmbedder Tokenizer",
-    "report.frames": "load_results",
-    "results.row": "ExperimentResult",
-    "retrieval.chunking": "Chunker ChunkingSettings",
-    "retrieval.retrieval": "Retrieval spec_of",
-    "retrieval.retrievers": "RerankedRetriever",
-    "settings": "Settings",
-    "stats.components": "variance_components",
-    "types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation ExpectedTool Hit IndexSpec "
-    "Matrix Message PipelineOutput Query Scenario Stage Timings TokenVectors TrialId Usage Vector",
-}
-"""The public names by their modules."""
-_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+    from rag_harness.data.documents import Loader
+    from rag_harness.evaluation.measures.judged import JudgedMeasure, supported_share
+    from rag_harness.evaluation.measures.measure import CompositeMeasure, Measure, RankingMeasure, RowMeasure, Score
+    from rag_harness.evaluation.measures.opinion import (
+        Claim,
+        Judge,
+        Material,
+        Opinion,
+        Relevancy,
+        Support,
+        Usefulness,
+        Verdict,
+        Verdicts,
+    )
+    from rag_harness.evaluation.measures.ranking import Found
+    from rag_harness.frontends.notebook.evaluate import aevaluate, evaluate
+    from rag_harness.frontends.notebook.evaluation import Evaluation, GateCheck, MeasureFigure
+    from rag_harness.models.call_context import seed_shift
+    from rag_harness.pipelines.generation import Generator
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.pipelines.trace import StepTrace, Trace, TrialStep
+    from rag_harness.records.expectations import AnswerSeen, ExpectationKind, Finding
+    from rag_harness.records.golden_result import RetrievalResult
+    from rag_harness.records.row import ExperimentResult
+    from rag_harness.retrieval.builder import Retrieval, spec_of
+    from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
+    from rag_harness.retrieval.retrievers import RerankedRetriever
+    from rag_harness.runs.gates import Gate, parse_gate
+    from rag_harness.runs.gates.early_stopping import EarlyStop, random_order
+    from rag_harness.stats.agreement import variance_components
+    from rag_harness.tables.trials import load_results
 
 __all__ = [
     "Answer",
@@ -218,6 +173,41 @@ __all__ = [
     "supported_share",
     "variance_components",
 ]
+
+
+__version__ = VERSION
+
+_NAMES = {
+    "core.errors": "RagHarnessError",
+    "core.protocols": "ChatModel ChatParts Embedder Experiment Index JudgeParts Parts PersistentIndex Pipeline Reranker "
+    "RetrievalParts Retriever TokenEmbedder Tokenizer",
+    "core.settings": "Settings",
+    "core.types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation ExpectedTool Hit IndexSpec "
+    "Matrix Message PipelineOutput Query Scenario Stage Timings TokenVectors TrialId Usage Vector",
+    "data.documents": "Loader",
+    "evaluation.measures.judged": "JudgedMeasure supported_share",
+    "evaluation.measures.measure": "CompositeMeasure Measure RankingMeasure RowMeasure Score",
+    "evaluation.measures.opinion": "Claim Judge Material Opinion Relevancy Support Usefulness Verdict Verdicts",
+    "evaluation.measures.ranking": "Found",
+    "frontends.notebook.evaluate": "aevaluate evaluate",
+    "frontends.notebook.evaluation": "Evaluation GateCheck MeasureFigure",
+    "models.call_context": "seed_shift",
+    "pipelines.generation": "Generator",
+    "pipelines.parts": "RunParts",
+    "pipelines.trace": "StepTrace Trace TrialStep",
+    "records.expectations": "AnswerSeen ExpectationKind Finding",
+    "records.golden_result": "RetrievalResult",
+    "records.row": "ExperimentResult",
+    "retrieval.builder": "Retrieval spec_of",
+    "retrieval.chunking": "Chunker ChunkingSettings",
+    "retrieval.retrievers": "RerankedRetriever",
+    "runs.gates": "Gate parse_gate",
+    "runs.gates.early_stopping": "EarlyStop random_order",
+    "stats.agreement": "variance_components",
+    "tables.trials": "load_results",
+}
+"""The public names by their modules."""
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from rag_harness.commands.command_parser import CommandParser
-from rag_harness.errors import RagHarnessError
-from rag_harness.registry.installed import COMMAND, NAME, strangers, version
-from rag_harness.shown.terminal import say, say_block
+from rag_harness.core.errors import RagHarnessError
+from rag_harness.core.escaping import say, say_block
+from rag_harness.core.package import COMMAND, NAME, strangers, version
+from rag_harness.frontends.cli import CommandParser
 
 CANNOT_RUN = 2
 """Exit status when the command could not do its work; argparse uses the same."""
@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 class Command(NamedTuple):
-    """One command: its help, and its place, ``module:name``: the module has ``<name>_arguments`` and ``run_<name>``.
+    """One command: its help, and its place, ``module:name`` of ``frontends/cli``: the module has ``<name>_arguments`` and ``run_<name>``.
 
     The module is imported when the command is named.
     ``stopped`` says what is left of its work after Ctrl-C, where that can be said; it may name an argument in braces.
@@ -99,7 +99,7 @@ def _add(subparsers: Any, name: str, command: Command, named: Sequence[str]) -> 
     subparser = subparsers.add_parser(name, help=command.help, description=command.help)
     if name in named:
         place, _, function = command.place.partition(":")
-        module = import_module(place)
+        module = import_module(f"rag_harness.frontends.cli.{place}")
         getattr(module, f"{function}_arguments")(subparser)
         subparser.set_defaults(run=getattr(module, f"run_{function}"), stopped=command.stopped)
 
@@ -109,37 +109,31 @@ _GOES_ON = "what was written is in {folder}. The same command goes on from here"
 ALONE: dict[str, Command] = {
     "ingest": Command(
         "read documents of any kind, cut, embed and index them, and say what came of it",
-        "rag_harness.commands.ingest:ingest",
+        "ingest:ingest",
         "the same command goes on from what was kept",
     ),
-    "compare": Command("what changed from one run to another, case by case", "rag_harness.commands.compare:compare"),
-    "power": Command(
-        "which differences a run could see, and how many cases one needs", "rag_harness.commands.compare:power"
-    ),
+    "compare": Command("what changed from one run to another, case by case", "runs:compare"),
+    "power": Command("which differences a run could see, and how many cases one needs", "runs:power"),
     "explain": Command(
         "say why trials of a run failed, and what to do",
-        "rag_harness.commands.explain:explain",
+        "runs:explain",
         "what was run or answered is kept",
     ),
-    "report": Command(
-        "write what runs came to as one page, as Markdown or as a table", "rag_harness.commands.report:report"
-    ),
-    "serve": Command(
-        "serve an experiment over HTTP: what was evaluated is what is deployed", "rag_harness.commands.serve:serve"
-    ),
+    "report": Command("write what runs came to as one page, as Markdown or as a table", "results:report"),
+    "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "serve:serve"),
     "tune": Command(
         "find the better pipeline: configurations race on your questions",
-        "rag_harness.commands.tune:tune",
+        "runs:tune",
         "the same command goes on from what was asked",
     ),
-    "init": Command("write the smallest working suite into your repository", "rag_harness.commands.start:init"),
+    "init": Command("write the smallest working suite into your repository", "init:init"),
     "schema": Command(
         "print the JSON Schema of a file, for editors: queries, endpoint, space, result",
-        "rag_harness.commands.schema:schema",
+        "results:schema",
     ),
     "doctor": Command(
         "say what is installed, set and there, for an issue report: no key is shown",
-        "rag_harness.commands.doctor:doctor",
+        "doctor:doctor",
     ),
 }
 
@@ -149,22 +143,18 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "plan": Command(
                 "plan a knowledge base: its pages, their facts and links",
-                "rag_harness.commands.kb_plan:plan",
+                "kb:plan",
                 f"no plan was written{_RECORDED}",
             ),
-            "generate": Command(
-                "write the pages of a plan, each held against it", "rag_harness.commands.generate:generate", _GOES_ON
-            ),
-            "validate": Command("check pages, plan, queries and golden set", "rag_harness.commands.kb:validate"),
-            "superseded": Command(
-                "mark the queries whose answer a superseded page gives otherwise", "rag_harness.commands.kb:superseded"
-            ),
+            "generate": Command("write the pages of a plan, each held against it", "kb:generate", _GOES_ON),
+            "validate": Command("check pages, plan, queries and golden set", "kb:validate"),
+            "superseded": Command("mark the queries whose answer a superseded page gives otherwise", "kb:superseded"),
             "queries": Command(
                 "write questions for your documents, with ground truth",
-                "rag_harness.commands.questions:queries",
+                "kb:queries",
                 f"no question was written{_RECORDED}",
             ),
-            "graph": Command("print the links between pages as Mermaid", "rag_harness.commands.kb:graph"),
+            "graph": Command("print the links between pages as Mermaid", "kb:graph"),
         },
     ),
     "cache": (
@@ -172,11 +162,11 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "status": Command(
                 "say what is there, how large it is, and when it was last used",
-                "rag_harness.commands.cache:cache_status",
+                "stores:cache_status",
             ),
             "prune": Command(
                 "remove what was not used for long; it is made again when it is needed",
-                "rag_harness.commands.cache:prune",
+                "stores:prune",
             ),
         },
     ),
@@ -185,11 +175,9 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "comment": Command(
                 "keep one comment on a pull request, or note on a merge request, up to date",
-                "rag_harness.commands.ci:comment",
+                "results:comment",
             ),
-            "status": Command(
-                "set the status of a commit on GitHub by the verdict of the gates", "rag_harness.commands.ci:status"
-            ),
+            "status": Command("set the status of a commit on GitHub by the verdict of the gates", "results:status"),
         },
     ),
     "endpoint": (
@@ -197,41 +185,35 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "try": Command(
                 "ask a service once, and show what was sent, what came, what was read",
-                "rag_harness.commands.endpoint:try",
+                "endpoint:try",
             )
         },
     ),
     "judge": (
         "judges of answers, held against people",
         {
-            "score": Command("judge answers from anywhere, a JSON line each", "rag_harness.commands.judge:score"),
-            "sample": Command(
-                "pick answers of a run for people to label, as a sheet", "rag_harness.commands.calibration:sample"
-            ),
-            "calibrate": Command("hold a judge against people's labels", "rag_harness.commands.calibration:calibrate"),
+            "score": Command("judge answers from anywhere, a JSON line each", "judge:score"),
+            "sample": Command("pick answers of a run for people to label, as a sheet", "judge:sample"),
+            "calibrate": Command("hold a judge against people's labels", "judge:calibrate"),
         },
     ),
     "reliability": (
         "how sure pipelines are of their answers",
-        {
-            "calibrate": Command(
-                "fit the confidence of r1 to gold", "rag_harness.commands.reliability:reliability_calibrate"
-            )
-        },
+        {"calibrate": Command("fit the confidence of r1 to gold", "judge:reliability_calibrate")},
     ),
     "index": (
         "collections on a Qdrant server",
         {
-            "status": Command("say what is there and how whole it is", "rag_harness.commands.index:index_status"),
-            "drop": Command("remove a collection", "rag_harness.commands.index:drop"),
+            "status": Command("say what is there and how whole it is", "stores:index_status"),
+            "drop": Command("remove a collection", "stores:drop"),
         },
     ),
     "keys": (
         "who may ask a service",
         {
-            "create": Command("make a key, and show it for the only time", "rag_harness.commands.keys:create"),
-            "list": Command("print what each key may do, and what it was used for", "rag_harness.commands.keys:list"),
-            "revoke": Command("make a key good for nothing, at once", "rag_harness.commands.keys:revoke"),
+            "create": Command("make a key, and show it for the only time", "serve:create"),
+            "list": Command("print what each key may do, and what it was used for", "serve:list"),
+            "revoke": Command("make a key good for nothing, at once", "serve:revoke"),
         },
     ),
     "queries": (
@@ -239,17 +221,15 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "import": Command(
                 "make cases of the files of other tools: ragas, deepeval, promptfoo, …",
-                "rag_harness.commands.importing:import",
+                "queries:import",
             ),
-            "from-traces": Command(
-                "make cases to label of what users asked a service", "rag_harness.commands.queries:from_traces"
-            ),
+            "from-traces": Command("make cases to label of what users asked a service", "queries:from_traces"),
             "review": Command(
                 "read drafted questions with their evidence: accept, edit, reject",
-                "rag_harness.commands.review:review",
+                "queries:review",
                 "what was decided is kept",
             ),
-            "check": Command("say which questions the documents have left behind", "rag_harness.commands.check:check"),
+            "check": Command("say which questions the documents have left behind", "queries:check"),
         },
     ),
     "traces": (
@@ -257,19 +237,17 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "score": Command(
                 "judge what was answered, by a file of OTLP, Phoenix or Langfuse",
-                "rag_harness.commands.traces:traces_score",
+                "judge:traces_score",
             )
         },
     ),
     "results": (
         "result files",
         {
-            "validate": Command(
-                "check schema and completeness of result files", "rag_harness.commands.results:validate"
-            ),
+            "validate": Command("check schema and completeness of result files", "results:validate"),
             "export": Command(
                 "hand the scores of a run to other tools: MLflow, Langfuse, Phoenix, …",
-                "rag_harness.commands.exporting:export",
+                "results:export",
             ),
         },
     ),

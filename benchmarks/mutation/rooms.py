@@ -28,7 +28,7 @@ class Room(NamedTuple):
 
 ROOMS = {
     "gates": Room(
-        ("rag_harness/gates/",),
+        ("rag_harness/runs/gates/",),
         (
             "tests/unit/test_gates*.py",
             "tests/unit/test_promises.py",
@@ -40,17 +40,17 @@ ROOMS = {
         9,
     ),
     "stats": Room(("rag_harness/stats/",), ("tests/unit/stats/**/test_*.py", "tests/unit/test_early_stop.py"), 60, 9),
-    "measures": Room(("rag_harness/measures/",), ("tests/unit/measures/**/test_*.py",), 60, 9),
-    "calibration": Room(("rag_harness/judges/calibration/",), ("tests/unit/judges/calibration/**/test_*.py",), 60, 9),
-    "attribution": Room(
-        ("rag_harness/derived/attribution/",), ("tests/unit/derived/attribution/**/test_*.py",), 60, 15
+    "measures": Room(("rag_harness/evaluation/measures/",), ("tests/unit/measures/**/test_*.py",), 60, 9),
+    "calibration": Room(
+        ("rag_harness/evaluation/judges/calibration/",), ("tests/unit/judges/calibration/**/test_*.py",), 60, 9
     ),
+    "attribution": Room(("rag_harness/diagnosis/",), ("tests/unit/derived/attribution/**/test_*.py",), 60, 15),
     "scrubbing": Room(
         ("rag_harness/models/recording/scrubbing.py",), ("tests/unit/models/recording/**/test_*.py",), 30, 4
     ),
-    "plugin": Room(("rag_harness/plugin/",), ("tests/plugin/test_*.py",), 40, 0, starts_suites=True),
+    "plugin": Room(("rag_harness/frontends/pytest_plugin/",), ("tests/plugin/test_*.py",), 40, 0, starts_suites=True),
     "resume": Room(
-        ("rag_harness/engine/stored.py", "rag_harness/engine/journal.py", "rag_harness/engine/identities.py"),
+        ("rag_harness/runs/resume_store.py", "rag_harness/runs/journal.py", "rag_harness/runs/fingerprint.py"),
         ("tests/unit/engine/test_*.py", "tests/plugin/test_*.py"),
         20,
         0,

@@ -47,7 +47,9 @@ class Watch:
 
 def survey(folder: Path, room: str) -> None:
     """Write what the tests of a room run, and the seconds of each."""
-    parts = ["rag_harness/plugin", "rag_harness/engine"] if ROOMS[room].starts_suites else ["rag_harness"]
+    parts = (
+        ["rag_harness/frontends/pytest_plugin", "rag_harness/runs"] if ROOMS[room].starts_suites else ["rag_harness"]
+    )
     file = folder / f"{room}.cov"
     covered = coverage.Coverage(data_file=str(file), source=parts)
     covered.set_option("run:relative_files", True)

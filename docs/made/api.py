@@ -17,7 +17,7 @@ from docs.made.markdown import MADE, documented, prose
 _INTRODUCTION = """# Python API
 
 Every name that `import rag_harness` gives. Nothing else in the package is public, but for the errors in
-`rag_harness.errors` and the baseline reader `rag_harness.models.reader.app`.
+`rag_harness.core.errors` and the baseline reader `rag_harness.models.reader`.
 """
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from docs.made.markdown import MADE
 from docs.made.messages import Messages
-from rag_harness import errors
+from rag_harness.core import errors
 
 _PACKAGE = Path(errors.__file__).parent
 _LEAST, _FEWEST = 25, 4

@@ -7,7 +7,7 @@ from typing import Any
 
 from docs.made.recorded import RECORDED
 from docs.made.svg import GAP, box, lines, svg, text
-from rag_harness.derived.tuning.racing import HALVED_AFTER, TOGETHER
+from rag_harness.diagnosis.tuning.race import HALVED_AFTER, TOGETHER
 
 _STYLE = (
     ".asked{fill:#0a5a9c}.aside{fill:#eaeef2}.block{stroke:#fff;stroke-width:1.5}.axis{stroke:#d0d7de}"

@@ -15,7 +15,7 @@ from rag_harness.page.run import read_run
 
 FILE = Path(__file__).with_name("recorded.json")
 RECORDED: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-SPACE = "rag_harness/studies/retail/tuning.toml"
+SPACE = "rag_harness/studies/tuning.toml"
 CONVERSATION = "conv_001"
 TRIAL = "q_direct_105"
 """The case whose trial of ``e3`` is pictured."""

@@ -26,7 +26,7 @@ from docs.made.recorded import FILE, QUESTION, TRIAL, chat_of, race_of
 from docs.made.replays import conversation, raced, served, tested
 from docs.made.small_pictures import small
 from docs.made.terminal_page import brief, page, plain
-from rag_harness.page.report_files import write_report
+from rag_harness.page.report import write_report
 
 _FOUR = "e1 or e2 or e3 or e4"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -1,20 +1,26 @@
-"""The model endpoints of a run: the model of each role, and the chat models that call them."""
+"""Model endpoints of a run by role, judges of a panel, and checks of keys and prices before the first query."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import Any, cast
+from urllib.parse import urlsplit
 
-from rag_harness.errors import SettingsError, unknown
-from rag_harness.models.meter import Meter
-from rag_harness.models.model_names import chat_name
+from rag_harness.core.errors import PrerequisiteError, SettingsError, unknown
+from rag_harness.core.package import without_torch
+from rag_harness.core.protocols import ChatModel, KeyOwner, Stores
+from rag_harness.core.registry import model_name, resolve
+from rag_harness.core.settings import Settings, access_of
+from rag_harness.core.settings.profiles import BUILT_IN_PROFILES, EMBEDDED_URL, prices_of
+from rag_harness.core.settings.roles import ROLES, JudgeTable, RequestFields, prefix_of, settings_by_table
+from rag_harness.models.model_names import chat_name, embedder_lacks, embedder_name
 from rag_harness.models.recording.cassettes import Cassettes
-from rag_harness.protocols import ChatModel, KeyOwner, Stores
-from rag_harness.registry import resolve
-from rag_harness.settings import Settings
-from rag_harness.settings.request_fields import RequestFields
-from rag_harness.settings.role_tables import ROLES, prefix_of
+from rag_harness.models.recording.network_guard import LOOPBACK
+from rag_harness.models.throttling import Meter
+
+# The model endpoints of a run: the model of each role, and the chat models that call them.
 
 
 @dataclass(frozen=True)
@@ -168,3 +174,197 @@ class Endpoints:
                 await close()
         for close_other in self._others:
             await close_other()
+
+
+# The judges of a panel, as ``--rag-judge`` names them: ``fused@gpt-x,fused@meta/llama-3:8b,embedded``.
+#
+# What is behind the first ``@`` is the name of a judge's table in the profile, or of a model.
+
+_RULES = "--rag-panel=majority, mean or median"
+
+
+@dataclass(frozen=True, slots=True)
+class PanelMember:
+    """A judge of a panel: its registered name, its model, and its table, if it has one.
+
+    An empty model stands for that of ``--rag-judge-model``.
+    """
+
+    judge: str
+    model: str = ""
+    table: JudgeTable | None = None
+
+    def __str__(self) -> str:
+        return f"{self.judge}@{self.model}" if self.model else self.judge
+
+
+def panel_of(settings: Settings) -> tuple[PanelMember, ...]:
+    """Return the judges of the panel, in the order in which they are named; () where one judge judges.
+
+    Raises:
+        SettingsError: a panel without a rule, a rule without a panel, a judge without a name or named twice.
+    """
+    named, rule = settings.judge, settings.panel
+    if "," not in named:
+        if rule:
+            whom = f"one judge, {named}" if named else "no judge"
+            raise SettingsError(
+                f"--rag-panel={rule} is for several judges, and --rag-judge names {whom}. Name two or more, with "
+                f"commas between, or leave --rag-panel out."
+            )
+        if "@" in named:
+            judge, _, model = named.partition("@")
+            raise SettingsError(
+                f"--rag-judge={named} names one judge: write --rag-judge={judge} --rag-judge-model={model}. "
+                f"judge@model is for the judges of a panel."
+            )
+        return ()
+    tables = {each.name: each for each in settings.judge_tables}
+    members = tuple(_member(each, named, tables) for each in named.split(","))
+    if not rule:
+        raise SettingsError(f"--rag-judge={named} names {len(members)} judges: say how they decide, {_RULES}.")
+    resolved = [(each.judge, each.model or settings.judge_model) for each in members]
+    twice = [str(each) for n, each in enumerate(members) if resolved[n] in resolved[:n]]
+    if twice:
+        raise SettingsError(
+            f"--rag-judge={named} names the same judge and model twice: {', '.join(twice)}. Scores are kept under both "
+            f"names, whatever the address."
+        )
+    return members
+
+
+def _member(said: str, named: str, tables: Mapping[str, JudgeTable]) -> PanelMember:
+    judge, at, model = (part.strip() for part in said.partition("@"))
+    if not judge or (at and not model):
+        raise SettingsError(
+            f"--rag-judge={named}: {said!r} names no judge{' model' if judge else ''}. A panel is judges with commas "
+            f"between, each with its model where it asks one: fused@gpt-x,embedded."
+        )
+    table = tables.get(model)
+    return PanelMember(judge, table.model if table else model, table)
+
+
+def settings_of_judges(settings: Settings) -> tuple[Settings, ...]:
+    """Return the settings as each judge of the run has them; those of the run where one judge judges.
+
+    Raises:
+        SettingsError: the panel cannot be used.
+    """
+    members = panel_of(settings)
+    return tuple(settings_of_member(settings, member) for member in members) if members else (settings,)
+
+
+def settings_of_member(settings: Settings, member: PanelMember) -> Settings:
+    """Return the settings in which one judge of the panel is the only judge."""
+    alone = replace(settings, judge=member.judge, judge_model=member.model or settings.judge_model, panel="")
+    return settings_by_table(alone, member.table) if member.table else alone
+
+
+# Checks of keys and prices before the first query, only where the profile and the mode need them.
+
+
+def check_api_keys(settings: Settings) -> None:
+    """Check that every endpoint of this run has a key, and every model a price if there is a budget.
+
+    Raises:
+        PrerequisiteError: a key or price is missing; says which, what needs it, and how to run without.
+    """
+    if not access_of(settings).calls_network:
+        return
+    for model in filter(None, [settings.chat_model, settings.writer_model, settings.rewrite_model]):
+        _check_price(settings, model)
+    called = [role for role in ("writer", "rewrite") if getattr(settings, f"{role}_model")]
+    others = [role for role in called if endpoint_of(settings, role).base_url != settings.chat_base_url]
+    helpers = [line for role in others for line in _role_key(settings, role)]
+    _refuse(settings, [*_chat_key(settings), *helpers, *_embedding_key(settings)])
+
+
+def check_user(settings: Settings) -> None:
+    """Check the model that plays the users of scenarios, if one is named: its server, its key, its price.
+
+    Raises:
+        PrerequisiteError: it cannot be called; says why.
+    """
+    if not settings.user_model:
+        return
+    if endpoint_of(settings, "user").base_url in ("", EMBEDDED_URL):
+        raise SettingsError(
+            f"{settings.user_model} plays a user, and no server is named for it: add base_url to the profile's role "
+            "user, or leave its model out, and a script plays."
+        )
+    if access_of(settings).calls_network:
+        check_called(settings, "user")
+
+
+def check_called(settings: Settings, role: str) -> None:
+    """Check key and price of the model of another role than ``answer``, for a run that calls it.
+
+    Raises:
+        PrerequisiteError: one of them is missing; says which.
+    """
+    _check_price(settings, endpoint_of(settings, role).model)
+    _refuse(settings, _role_key(settings, role))
+
+
+def _refuse(settings: Settings, missing: list[str]) -> None:
+    if missing:
+        raise PrerequisiteError(
+            "\n".join(missing) + f"\nSet it in the environment or in .env. Without a key: {_without_key(settings)}."
+        )
+
+
+def _without_key(settings: Settings) -> str:
+    """Return what works here without a key."""
+    embedded = replace(settings, embed_model=BUILT_IN_PROFILES["embedded"].embed_model, embed_base_url="")
+    needs = f" with {without_torch()}" if embedder_lacks(embedded) else ""
+    return f"--rag-profile=embedded{needs}; or DRY_RUN=true, which calls nobody and tries the suite with what is here"
+
+
+def _check_price(settings: Settings, asked: str) -> None:
+    model = model_name("chat", asked)
+    if not settings.budget or prices_of(settings).price(model) is not None:
+        return
+    raise PrerequisiteError(
+        f"The budget is {settings.budget:g} USD, but {model!r} has no price. Give it one in a file for --rag-prices, "
+        f'USD per million tokens, 0 where it is free: [models."{model}"] input = …, output = …. '
+        f"Or leave the budget out."
+    )
+
+
+def _chat_key(settings: Settings) -> list[str]:
+    url = settings.chat_base_url
+    if chat_name(settings) != "openai" or url == EMBEDDED_URL or _is_local(url) or settings.chat_key:
+        return []
+    name = settings.chat_api_key_env or "RAG_CHAT_API_KEY"
+    return [
+        f"{name} is not set: mode {settings.mode} of profile {settings.profile!r} calls {settings.chat_model} at {url}."
+    ]
+
+
+def _role_key(settings: Settings, role: str) -> list[str]:
+    """Return the missing key of another role than ``answer``; empty if none is missing."""
+    asked = endpoint_of(settings, role)
+    if asked.api_key or asked.base_url == EMBEDDED_URL or _is_local(asked.base_url):
+        return []
+    does = "judges with" if role == "judge" else "calls"
+    name = key_variable(settings, role)
+    return [f"{name} is not set: mode {settings.mode} {does} {asked.model} at {asked.base_url}."]
+
+
+def _is_local(url: str) -> bool:
+    """Whether a server is on this machine or in a private network. Most need no key; one that does answers 401."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host in LOOPBACK or ip_address(host).is_private
+    except ValueError:
+        return "." not in host  # a name that only this network knows, as in compose.yaml
+
+
+def _embedding_key(settings: Settings) -> list[str]:
+    url = settings.embed_base_url or "https://api.openai.com/v1"
+    if embedder_name(settings) != "openai" or _is_local(url) or settings.openai_api_key:
+        return []
+    return [
+        f"OPENAI_API_KEY is not set: mode {settings.mode} of profile {settings.profile!r} embeds with "
+        f"{settings.embed_model} at {url}."
+    ]

@@ -1,21 +1,28 @@
-"""Prompts: two files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of the caller.
+"""Prompts of chat models and their replies.
 
-Shipped prompts are in the studies, in authoring and in users. A file of the same name in the folder ``prompts``
-replaces one.
-``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
+Files of prompts, JSON, reasoning, and repeated requests until a reply is usable.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from rag_harness.errors import SettingsError
-from rag_harness.types import Hit, Message
-from rag_harness.words.citation_marks import without_marks
+from rag_harness.core.errors import ModelOutputError, SettingsError
+from rag_harness.core.protocols import ChatModel
+from rag_harness.core.text.citations import without_marks
+from rag_harness.core.types import Hit, Message
+
+# Prompts: two files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of the caller.
+#
+# Shipped prompts are in the studies, in authoring and in users. A file of the same name in the folder ``prompts``
+# replaces one.
+# ``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
 
 _PACKAGE = Path(__file__).parents[1]
 _SLOT = re.compile(r"\{(context|question)\}")
@@ -85,5 +92,146 @@ def _read(name: str, overrides: Path | None) -> str:
 @lru_cache
 def _shipped() -> Mapping[str, Path]:
     """Return the prompt files of the studies, of authoring and of users, by name."""
-    folders = ("studies/*", "authoring/*", "users")
-    return {file.name: file for folder in folders for file in _PACKAGE.glob(f"{folder}/prompts/*.md")}
+    folders = ("studies/prompts/*", "authoring/*/prompts", "pipelines/prompts")
+    return {file.name: file for folder in folders for file in _PACKAGE.glob(f"{folder}/*.md")}
+
+
+# What a model thought, apart from what it answered.
+#
+# Servers without a parser of reasoning send both as one text: ``<think>…</think>`` before the answer (DeepSeek, Qwen,
+# gpt-oss behind Ollama and vLLM), or the closing mark alone where the template has the opening one.
+
+_NAMES = "think|thinking|thought|reasoning|reflection"
+_OPEN = re.compile(rf"\s*(?:<({_NAMES})>|\[(THINK)\]|◁(think)▷)", re.IGNORECASE)
+_OPENING = re.compile(rf"<(?:{_NAMES})>", re.IGNORECASE)
+_CLOSE = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷", re.IGNORECASE)
+
+
+class SplitReply(NamedTuple):
+    """A reply in its two parts."""
+
+    thought: str
+    answer: str
+
+
+def split_reply(reply: str) -> SplitReply:
+    """Return what stands between the marks of reasoning, and what is behind them.
+
+    Reasoning that never closes is all that the model said. Marks in the middle of an answer belong to the answer.
+    """
+    if "<" not in reply and "[" not in reply and "◁" not in reply:
+        return SplitReply("", reply)
+    thoughts, rest = list[str](), reply
+    while opened := _OPEN.match(rest):
+        closed = _CLOSE.search(rest, opened.end())
+        thoughts.append(rest[opened.end() : closed.start() if closed else len(rest)].strip())
+        rest = rest[closed.end() :] if closed else ""
+    if not thoughts and (closed := _closed_alone(reply)):
+        thoughts, rest = [reply[: closed.start()].strip()], reply[closed.end() :]
+    return SplitReply("\n\n".join(filter(None, thoughts)), rest.lstrip()) if thoughts else SplitReply("", reply)
+
+
+def _closed_alone(reply: str) -> re.Match[str] | None:
+    """Return the first closing mark at the end of a line, where no opening one stands before it."""
+    closed = _CLOSE.search(reply)
+    if closed is None or ("<" in reply[: closed.start()] and _OPENING.search(reply, 0, closed.start())):
+        return None
+    behind = reply[closed.end() : closed.end() + 1]
+    return closed if behind in ("", "\n", "\r", "{") else None
+
+
+# Parser for JSON in a chat model's reply.
+
+_MOST_TRIED = 50
+"""Braces of a reply from which an object is read; a formula may have many."""
+_DECODER = json.JSONDecoder()
+
+
+def json_of(text: str) -> Mapping[str, Any] | None:
+    """Return the JSON object in a reply, which may have reasoning, prose or a fence around it; None without one.
+
+    Of several the last counts: drafts and examples stand before the answer.
+    """
+    answer = split_reply(text).answer
+    start, end = answer.find("{"), answer.rfind("}")
+    try:
+        found = json.loads(answer[start : end + 1]) if 0 <= start < end else None
+    except (ValueError, RecursionError):
+        # json raises ValueError for a number of 5,000 digits, too.
+        found = None
+    return found if isinstance(found, dict) else next(reversed([*_objects_in(answer)]), None)
+
+
+def _objects_in(text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects that stand beside each other in a text."""
+    at = text.find("{")
+    for _ in range(_MOST_TRIED):
+        if at < 0:
+            return
+        try:
+            found, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield found
+        at = text.find("{", end)
+
+
+# Requests that a chat model repeats until its reply is usable; each time it is told the fault.
+
+_T = TypeVar("_T")
+
+TRIES = 3
+"""Most times that a model is asked for one result."""
+REMEMBERED = 4000
+"""Most characters of a reply that are shown to the model again. A runaway reply must not cost more each time."""
+EMPTY = "the reply is empty"
+_NOTHING = "(nothing)"
+"""Text shown to the model for an empty reply. Some servers refuse a message without text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a reply cannot be used, in words that help the model to correct it."""
+
+    text: str
+
+
+async def ask_until_right(
+    chat: ChatModel,
+    messages: Sequence[Message],
+    read: Callable[[str], Awaitable[_T | Fault]],
+    again: str,
+    remembered: int = REMEMBERED,
+) -> _T | Fault:
+    """Return the result of ``read`` for the first usable reply, or the last fault after ``TRIES``.
+
+    A reply without text is a fault, too. For a retry, the model gets its last reply and ``again``.
+
+    Args:
+        chat: the model.
+        messages: the request.
+        read: returns the result of a reply, or its fault; it may call a model itself.
+        again: the message about a fault; it contains ``{fault}``.
+        remembered: most characters of a reply that are shown again.
+
+    Raises:
+        ModelCallError, DeadlineError, BudgetError, CriticalError: from ``chat.complete``; these are not retried.
+    """
+    asked, result = list(messages), Fault(EMPTY)
+    for _ in range(TRIES):
+        said = await _said(chat, asked)
+        found = await read(said) if said.strip() else Fault(EMPTY)
+        if not isinstance(found, Fault):
+            return found
+        result = found
+        told = Message("user", again.replace("{fault}", found.text))
+        asked = [*asked, Message("assistant", said[:remembered] or _NOTHING), told]
+    return result
+
+
+async def _said(chat: ChatModel, messages: Sequence[Message]) -> str:
+    try:
+        return (await chat.complete(messages)).text
+    except ModelOutputError as error:
+        return error.raw

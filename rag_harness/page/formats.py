@@ -1,11 +1,11 @@
-"""Chooses the format of the report by the ending of its file."""
+"""The formats of the report, by the ending of its file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal, get_args
 
-from rag_harness.errors import SettingsError
+from rag_harness.core.errors import SettingsError
 
 Format = Literal["html", "md", "csv", "parquet", "badge"]
 FORMATS: tuple[Format, ...] = get_args(Format)

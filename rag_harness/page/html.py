@@ -1,4 +1,4 @@
-"""Writes sections and trials as one HTML file that loads nothing: no network, no font, no library."""
+"""The report as one HTML file that loads nothing."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from rag_harness.core.escaping import html_text, page_policy, page_script, page_style
 from rag_harness.page.charts import stylesheet
 from rag_harness.page.content import Section
-from rag_harness.page.drawings.kinds_of_answers import kind_class
-from rag_harness.page.payload.index import Payload
-from rag_harness.page.payload.packing import Packing
-from rag_harness.shown.every_page import policy, scripted, styled
-from rag_harness.shown.html import visible
+from rag_harness.page.estimates import kind_class
+from rag_harness.page.payload import Packing, Payload
 
 _STYLES = ("page.css", "trials.css")
 _SCRIPTS = ("conversation.js", "steps.js", "page.js")
@@ -32,7 +30,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload | None, pa
         payload: every trial, for the script; None for a page without trials, which needs no script.
         packing: packs the payload, and may have begun; by default as gzip.
     """
-    style, script = styled("\n".join(map(_asset, _STYLES)), before=stylesheet()), _script() if payload else ""
+    style, script = page_style("\n".join(map(_asset, _STYLES)), before=stylesheet()), _script() if payload else ""
     return (
         _environment()
         .get_template("page.html.j2")
@@ -44,7 +42,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload | None, pa
             sampled=payload.sampled if payload else "",
             style=Markup(style),
             script=Markup(script),
-            policy=policy(style, script),
+            policy=page_policy(style, script),
         )
     )
 
@@ -63,7 +61,7 @@ def _blocks(payload: Payload, packing: Packing) -> list[tuple[str, str, Markup]]
 def _script() -> str:
     """Return the script without comment lines and indentation. Its files share a scope that is theirs alone."""
     own = "\n".join(map(_asset, _SCRIPTS))
-    lines = map(str.strip, scripted(f"(() => {{\n{own}\n}})();").splitlines())
+    lines = map(str.strip, page_script(f"(() => {{\n{own}\n}})();").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
 
 
@@ -73,7 +71,7 @@ def _asset(name: str) -> str:
 
 def _shown(value: object) -> object:
     """Return a value in the form for the template: our own markup is not escaped."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return html_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache

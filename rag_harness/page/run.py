@@ -1,35 +1,41 @@
-"""A run as the report reads it, from the files of an output folder only."""
+"""A run as the report reads it: its figures, its caveats, its outcome and its badge."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from rag_harness.errors import SettingsError
-from rag_harness.files.json_text import read_json
-from rag_harness.measures.named import ANSWERS, RANKING
-from rag_harness.report.abstention import Abstention, abstentions
-from rag_harness.report.asked_measures import asked_measures, slices_in
-from rag_harness.report.baseline import SavedRun, saved_run
-from rag_harness.report.brief import Brief, brief_of
-from rag_harness.report.comparison import Comparison, compare, on_common_data
-from rag_harness.report.left_nothing import check_whole
-from rag_harness.report.pairwise import PairDifference, judged_measures, on_measure, pairwise
-from rag_harness.report.slices_asked import read_slices
-from rag_harness.report.standing import Standings
-from rag_harness.report.standings import standings
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary_file import SUMMARY_FILE
-from rag_harness.report.tables import read_tables
-from rag_harness.results.begun_run import BegunRun, read_begun
-from rag_harness.results.cases import CaseFile
-from rag_harness.results.causes import CAUSES, CauseLine, read_causes
-from rag_harness.results.manifest import RunManifest, SuiteRecord, read_manifest
-from rag_harness.results.row import rows_among
-from rag_harness.types import GOLDEN, TrialId
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.json_text import read_json
+from rag_harness.core.settings.profiles import MOCK, SIMULATED
+from rag_harness.core.types import GOLDEN, TrialId
+from rag_harness.evaluation.measures.names import ANSWERS, RANKING
+from rag_harness.records.cases import CaseFile
+from rag_harness.records.causes import CAUSES, CauseLine, read_causes
+from rag_harness.records.manifest import BegunRun, RunManifest, SuiteRecord, languages_noted, read_begun, read_manifest
+from rag_harness.records.row import rows_among
+from rag_harness.tables.abstention import Abstention, abstentions
+from rag_harness.tables.answer_warnings import doubts
+from rag_harness.tables.baseline import SavedRun, asked_measures, saved_run, slices_in
+from rag_harness.tables.brief import Brief, brief_of
+from rag_harness.tables.comparison import Comparison, compare, on_common_data
+from rag_harness.tables.gate_states import BAD, STATE_WORDS, GatesState
+from rag_harness.tables.pairwise import PairDifference, judged_measures, on_measure, pairwise
+from rag_harness.tables.provenance import REST, check_whole, left_nothing_lines, time_said
+from rag_harness.tables.reader import read_tables
+from rag_harness.tables.requested_measures import read_slices
+from rag_harness.tables.standings import Standings, standings
+from rag_harness.tables.suite_table import SuiteTable
+from rag_harness.tables.summary import SUMMARY_FILE, made_up
+from rag_harness.tables.wording import counted
+
+# A run as the report reads it, from the files of an output folder only.
 
 DOCUMENTS = "documents"
 """The digest of all documents, which older runs did not keep."""
@@ -223,3 +229,197 @@ def _summary(output: Path, manifest: RunManifest) -> Mapping[str, Any]:
     except (OSError, ValueError):
         return {}
     return said if isinstance(said, dict) and said.get("run") in (None, manifest.date) else {}
+
+
+# Computes intervals in threads beside other work: NumPy and zlib release the interpreter lock.
+
+
+@contextmanager
+def intervals_beside(runs: Sequence[Run]) -> Iterator[None]:
+    """Compute the interval of every mean of the scorecard while the block runs. At its end they are cached."""
+    with ThreadPoolExecutor(1) as beside:
+        done = beside.submit(_intervals, runs)
+        yield
+        done.result()
+
+
+def _intervals(runs: Sequence[Run]) -> None:
+    # One measure after another: two experiments that differ only in their answers have equal values of other measures.
+    for run in runs[:1]:
+        tables = run.selected.values()
+        for measure in dict.fromkeys(name for table in tables for name in table.columns):
+            for table in tables:
+                if table.has(measure):
+                    table.interval(measure)
+
+
+# What a reader has to know before trusting the figures: experiments of earlier runs, and verdicts on other rows.
+
+_MADE_UP = {
+    SIMULATED: "SIMULATED: a program that knows the gold answers planted faults in them at stated rates. The figures "
+    "show what the harness finds, and say nothing of any model.",
+    MOCK: "MOCK: placeholders that no question has decided. The figures say nothing of any model.",
+}
+
+
+def caveats(run: Run) -> Iterator[str]:
+    """Yield what the figures of a run are not about, a sentence each."""
+    yield from _replaced(run)
+    yield from _made_up(run)
+    yield from _of_earlier_runs(run)
+    yield from _other_rows(run)
+    yield from _skipped(run)
+    yield from (f"{said}." for said in doubts(run.selected))
+    yield from _stopped(run)
+    yield from languages_noted(run.suites[name] for name in run.selected)
+
+
+def _replaced(run: Run) -> Iterator[str]:
+    """Yield which gates others have replaced: what reads PASS was not held against them."""
+    said = run.summary.get("replaced") or ()
+    yield from (f"{text[:1].upper()}{text[1:]}." for text in said if isinstance(text, str))
+
+
+def _made_up(run: Run) -> Iterator[str]:
+    """Yield which experiments were answered by a simulated model, and which by one that stands in for others."""
+    answered = {name: table.totals.models for name, table in run.selected.items()}
+    for begin, what in _MADE_UP.items():
+        found = [name for name, models in answered.items() if any(model.startswith(begin) for model in models)]
+        if found:
+            yield f"The answers of {', '.join(found)} are {what}"
+    if why := run.manifest.settings.get("stands_in"):
+        yield f"{why}."
+
+
+def _of_earlier_runs(run: Run) -> Iterator[str]:
+    """Yield the experiments that the last run did not look at, and whether it would give the same rows."""
+    for name in run.selected:
+        record = run.suites[name]
+        if record.made:
+            other = ", with other code or settings" if record.is_current is False else ""
+            yield f"{name} is of an earlier run, of {time_said(record.made)}{other}; the last one did not look at it."
+
+
+def _skipped(run: Run) -> Iterator[str]:
+    """Yield which questions could not be read and were left out."""
+    for lines in run.manifest.skipped.values():
+        yield f"{lines.said}, so the figures say nothing of these questions. The first: {'; '.join(lines.first[:1])}"
+
+
+def _stopped(run: Run) -> Iterator[str]:
+    """Yield how many questions were left untested because pytest was stopped."""
+    left = sum(len(record.not_run) for record in run.suites.values())
+    if run.manifest.stopped and left:
+        yield f"{counted(left, 'question was', 'questions were')} left untested: {run.manifest.stopped}."
+
+
+def _other_rows(run: Run) -> Iterator[str]:
+    """Yield that gates were judged before rows were lost, or came back."""
+    for name, table in run.selected.items() if run.gates else ():
+        judged, lost = run.summary.get(name), table.lost_of({})
+        then = judged.get("lost", lost) if isinstance(judged, Mapping) else lost
+        if then != lost:
+            yield (
+                f"The gates were judged on other rows of {name}: {then} trials had no row then, {lost} have none now. "
+                "Run pytest again, so that gates and figures are of the same rows."
+            )
+
+
+# How a run came out, in a word and a sentence: the head of a comment, of a page, of a badge, of a commit's status.
+
+SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅", "NO VERDICT": "❔"}
+"""Stands before each word."""
+
+
+def run_outcome(brief: Brief, run: Run) -> tuple[str, str]:
+    """Return how the run came out as a word, FAIL, UNDECIDED, PASS or NO VERDICT, and what failed and passed.
+
+    What fails the run for pytest fails it here: a gate, a question, another test, a check that could not be made.
+    """
+    if run.begun is not None:
+        return "NO VERDICT", f"the last run left no results; what follows is {REST}, and of this one"
+    state, failed = brief.gates, brief.failures.said
+    others = _others(state, brief.failures.unchecked)
+    gates = _counted(state, others) if state.total else _why_none(run)
+    if not failed:
+        return state.verdict or "NO VERDICT", gates
+    if state.failed:
+        return "FAIL", "; ".join([gates, *failed])
+    gates = ", ".join([*_none_failed(others), *_part(state)]) if state.total else gates
+    return "FAIL", "; ".join(filter(None, [*failed, gates]))
+
+
+def last_run_lines(run: Run) -> list[str]:
+    """Return why the last run into the folder left no results, where it left none; it is said before all else."""
+    return left_nothing_lines(run.begun, run.manifest.date) if run.begun is not None else []
+
+
+def _others(state: GatesState, unchecked: Mapping[str, int]) -> list[tuple[int, str]]:
+    """Return the number of gates of each verdict but failed. Those that fail the run by an option are said apart."""
+    left = [(state.counts.get(name, 0) - unchecked.get(name, 0), word) for name, word in STATE_WORDS.items()]
+    return [(n, word) for n, word in left if n > 0]
+
+
+def _counted(state: GatesState, others: Sequence[tuple[int, str]]) -> str:
+    """Return the number of gates of each verdict, that of the verdict of all first."""
+    bad = sum(state.counts.get(name, 0) for name in BAD)
+    said = [*([f"{bad:,} failed"] if state.verdict else []), *(f"{n:,} {word}" for n, word in others)]
+    first = {"FAIL": "failed", "UNDECIDED": "undecided", "PASS": "passed", "": "not judged"}[state.verdict]
+    ordered = sorted(said, key=lambda each: not each.endswith(f" {first}"))
+    n, _, word = ordered[0].partition(" ")
+    return ", ".join([f"{n} of {counted(state.total, 'gate')} {word}", *ordered[1:], *_part(state)])
+
+
+def _none_failed(others: Sequence[tuple[int, str]]) -> list[str]:
+    """Return the number of gates of each verdict, where none failed: ``1 gate passed, 2 undecided``."""
+    found = sorted(others, key=lambda each: each[1] != "passed")
+    return [f"{n:,} {word}" if place else f"{counted(n, 'gate')} {word}" for place, (n, word) in enumerate(found)]
+
+
+def _part(state: GatesState) -> list[str]:
+    return [state.part] if state.part else []
+
+
+def _why_none(run: Run) -> str:
+    if not run.summary:
+        return "this folder has no summary.json of the run, which keeps the verdicts"
+    return "no gate is set (`--rag-gate`, or `rag_gate` in the ini file)"
+
+
+# How a run came out, in a few words: a badge, and the status of a commit.
+
+_COLORS = {"FAIL": "red", "UNDECIDED": "yellow", "PASS": "brightgreen", "NO VERDICT": "lightgrey"}
+
+
+def badge_of(run: Run) -> str:
+    """Return JSON of a badge, by shields.io's schema of endpoints (https://shields.io/badges/endpoint-badge).
+
+    It counts gates and failed questions, and shows no figure of a measure, so that it is true at every number of
+    cases. What is simulated or a placeholder is called so.
+    """
+    word, said = _verdict(run)
+    shown = "no verdict" if word == "NO VERDICT" else said
+    badge = {"schemaVersion": 1, "label": "RAG gates", "message": shown, "color": _COLORS[word]}
+    return json.dumps(badge, ensure_ascii=False, indent=1) + "\n"
+
+
+def status_by_gates(run: Run, has_succeeded: bool) -> tuple[str, str]:
+    """Return state and description of the commit's status.
+
+    Args:
+        run: the run.
+        has_succeeded: whether the suite ended with status 0. A verdict of the gates says nothing of its other tests,
+            and whether an undecided gate stops a release is an option of the suite (``--rag-undecided``).
+    """
+    word, said = _verdict(run)
+    if word == "NO VERDICT":
+        return "error", f"{word}: {said}"
+    if word == "FAIL" or has_succeeded:
+        return "failure" if word == "FAIL" else "success", f"{word}: {said}"
+    return "failure", f"The suite failed. {word}: {said}"
+
+
+def _verdict(run: Run) -> tuple[str, str]:
+    word, said = run_outcome(run.brief, run)
+    words = dict.fromkeys(filter(None, map(made_up, run.brief.answered.authors)))
+    return word, said.replace("`", "") + "".join(f" ({each})" for each in words)

@@ -1,4 +1,4 @@
-"""Generation of answers: prompt, model call and parsing; the last step of every experiment."""
+"""Generation of answers: prompt, model call and parser; the last step of every experiment."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from rag_harness.errors import EmptyAnswerError, ModelOutputError
-from rag_harness.models.prompts import Prompts
-from rag_harness.models.replies import json_of
+from rag_harness.core.errors import EmptyAnswerError, ModelOutputError
+from rag_harness.core.protocols import ChatModel
+from rag_harness.core.text.citations import cited_sources
+from rag_harness.core.text.refusals import declines
+from rag_harness.core.types import Answer, Hit, Message, PipelineOutput, Query
+from rag_harness.models.prompts import Prompts, json_of
 from rag_harness.pipelines.trace import Trace
-from rag_harness.protocols import ChatModel
-from rag_harness.types import Answer, Hit, Message, PipelineOutput, Query
-from rag_harness.words.abstention import declines
-from rag_harness.words.cited import cited_sources
 
 
 class PlainAnswer(BaseModel):

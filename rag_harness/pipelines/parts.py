@@ -1,4 +1,4 @@
-"""The parts of experiments: data, models by role, retrieval by spec. Each is made on first use and shared."""
+"""Parts of experiments: data, models by role and retrieval by spec, each created on first use and shared."""
 
 from __future__ import annotations
 
@@ -9,30 +9,27 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_harness.dataset.data import Data, DataSets
-from rag_harness.errors import PrerequisiteError
-from rag_harness.files.sources import json_digest
-from rag_harness.models.embedders.cached import CachedEmbedder
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.core.files import json_digest
+from rag_harness.core.lazy import Lazy
+from rag_harness.core.protocols import ChatModel, ChunkWriter
+from rag_harness.core.registry import is_noting, may_be_kept, module_of, note, resolve, stated_fingerprint
+from rag_harness.core.settings import Settings, access_of, affecting
+from rag_harness.core.types import IndexSpec, Query
+from rag_harness.data.datasets import Data, DataSets
+from rag_harness.models.array_store import CachedEmbedder, StoreRoom
 from rag_harness.models.endpoints import Endpoints
-from rag_harness.models.meter import Meter
 from rag_harness.models.model_names import chat_name, embedder_name, reranker_name
 from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.scrubbing import secrets_of
-from rag_harness.models.recording.stores import StoreRoom
-from rag_harness.protocols import ChatModel, ChunkWriter
-from rag_harness.registry import module_of, resolve
-from rag_harness.registry.noted_parts import is_noting, note
-from rag_harness.registry.own_parts import may_be_kept, stated_fingerprint
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.retrieval.retrieval import Retrieval, spec_of
-from rag_harness.retrieval.rewritten import Rewritten
-from rag_harness.settings import Settings, access_of, affecting
-from rag_harness.types import IndexSpec, Query
-from rag_harness.work.once import Once
+from rag_harness.models.throttling import Meter
+from rag_harness.retrieval.builder import Retrieval, Rewritten, spec_of
+from rag_harness.retrieval.retrievers import Rarity
 
 if TYPE_CHECKING:
-    from rag_harness.settings.endpoint_spec import EndpointSpec
+    from rag_harness.core.settings.endpoints import EndpointSpec
+
 
 _T = TypeVar("_T")
 
@@ -49,7 +46,7 @@ class RunParts:
     ) -> None:
         self.settings: Settings = settings
         self.scrub: Callable[[str], str] | None = scrub
-        self._stores, self._cassettes = Once(lambda: StoreRoom(settings)), Once(self._open_cassettes)
+        self._stores, self._cassettes = Lazy(lambda: StoreRoom(settings)), Lazy(self._open_cassettes)
         self._data = data or DataSets(settings)
         self._retrievals: dict[tuple[IndexSpec, str], Retrieval] = {}
         self._embedders: dict[str, CachedEmbedder] = {}

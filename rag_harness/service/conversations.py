@@ -1,8 +1,4 @@
-"""Conversations that the server keeps: what was asked and answered, in memory, of each key apart.
-
-They have limits, so that no tenant can take the memory of others: where there is too much, the oldest of those go who
-have the most.
-"""
+"""Conversations that the server keeps in memory, of each key apart."""
 
 from __future__ import annotations
 
@@ -15,6 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rag_harness.service.problems import ProblemError
+
+# They have limits, so that no tenant can take the memory of others: where there is too much, the oldest of those go
+# who
+# have the most.
 
 Owner: TypeAlias = "tuple[str, int | None]"
 """A collection and the id of a key; None where the server has no keys."""

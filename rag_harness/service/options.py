@@ -1,4 +1,4 @@
-"""The options of a server; each is a flag of ``rag-harness serve``."""
+"""The options of a server, each a flag of rag-harness serve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bodies of requests and answers, with examples. The OpenAPI page is made from these."""
+"""The bodies of requests and answers, from which the OpenAPI page is made."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator, model_validator
 
-from rag_harness.service.access.principal import COLLECTION
 from rag_harness.service.conversations import MOST_TURNS_KEPT
+from rag_harness.service.keys import COLLECTION
 
 Outcome = Literal["pass", "warn", "abstain", "unchecked"]
 """``unchecked``: the experiment answers and does not say how sure it is."""

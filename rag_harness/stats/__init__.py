@@ -11,15 +11,11 @@ Begin reading with ``difference_bounds.py`` and ``bounded.py``.
 
 from __future__ import annotations
 
-from rag_harness.stats.corrections import holm, holm_counts
-from rag_harness.stats.difference_bounds import difference_bounds, difference_interval
-from rag_harness.stats.inputs import Values
-from rag_harness.stats.intervals import Interval
-from rag_harness.stats.mean_bounds import mean_bounds, mean_interval
-from rag_harness.stats.means import mean_or_none
-from rag_harness.stats.permutation import permutation_test
+from rag_harness.stats.inputs import Interval, Values
+from rag_harness.stats.means import mean_bounds, mean_interval, mean_or_none
+from rag_harness.stats.paired_tests import difference_bounds, difference_interval, holm, holm_counts, permutation_test
+from rag_harness.stats.proportions import clopper_pearson
 from rag_harness.stats.quantiles import quantile, quantile_interval
-from rag_harness.stats.shares import clopper_pearson
 
 __all__ = [
     "Interval",

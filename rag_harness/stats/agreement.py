@@ -1,17 +1,128 @@
-"""Agreement between two raters of the same items: a judge and people, or two people.
-
-Each function takes two flat lists. The first is the reference for the second. It raises UndefinedError where the
-statistic is undefined for the values: ``estimate`` turns that into a reason.
-"""
+"""Agreement of raters: kappa, alpha, correlation, panels, and variance components of judgements."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from rag_harness.stats.inputs import Floats, UndefinedError, Values, floats, pairs_of
-from rag_harness.stats.ranks import mid_ranks
+from rag_harness.stats.inputs import Floats, UndefinedError, Values, finite, floats, pairs_of
+
+# Agreement of any number of raters, some of whom skip items; and the agreement of a rater with itself.
+
+Level: TypeAlias = Literal["nominal", "interval"]
+"""Whether values are categories, or numbers with distances."""
+Items: TypeAlias = Sequence[Sequence[float]]
+"""The values of each item, any number of them, in any order."""
+
+
+def krippendorff_alpha(items: Items, level: Level = "nominal") -> float:
+    """Return 1 - disagreement within items / expected disagreement (Krippendorff 2011); 1 is perfect, 0 is chance.
+
+    Items with fewer than two values carry no information on agreement and are left out.
+
+    Raises:
+        UndefinedError: no item has two values, or all values are equal.
+    """
+    rated = [floats(item, "krippendorff_alpha") for item in items if len(item) > 1]
+    if not rated:
+        raise UndefinedError("no item has two values")
+    everything = np.concatenate(rated)
+    n = len(everything)
+    by_chance = _disagreement(everything, level) / (n - 1)
+    if not by_chance:
+        raise UndefinedError(f"everybody says {everything[0]:g} of everything")
+    observed = sum(_disagreement(item, level) / (len(item) - 1) for item in rated)
+    return float(1 - observed / by_chance)
+
+
+def flip_rate(items: Items, threshold: float = 0.5) -> float:
+    """Return the probability that two values of an item are on different sides of ``threshold``: the mean over items.
+
+    Raises:
+        UndefinedError: no item has two values.
+    """
+    rated = [(floats(item, "flip_rate") >= threshold).astype(float) for item in items if len(item) > 1]
+    if not rated:
+        raise UndefinedError("no item has two values")
+    pairs = [_disagreement(item, "nominal") / (len(item) * (len(item) - 1)) for item in rated]
+    return float(np.mean(pairs))
+
+
+def _disagreement(values: Floats, level: Level) -> float:
+    """Return the sum over ordered pairs of 1 where they differ, or of their squared distance."""
+    n = len(values)
+    if level == "nominal":
+        _, counts = np.unique(values, return_counts=True)
+        return float(n * n - (counts**2).sum())
+    centred = values - values[0]
+    return float(2 * (n * (centred**2).sum() - centred.sum() ** 2))
+
+
+# What several raters say together: one value an item, and how many independent votes they are worth.
+
+
+def panel_values(rule: str, values: npt.ArrayLike) -> Floats:
+    """Return the panel's value of each item, shape (items,); NaN where a judge has none.
+
+    Args:
+        rule: ``majority`` is 1 where most judges say more than 0.5, 0 where most say less, and 0.5 where they are
+            even. ``median`` and ``mean`` are those of their values.
+        values: shape (judges, items), NaN where a judge has no value.
+    """
+    said = np.asarray(values, np.float64)
+    # No function passes over a NaN: a panel without one of its judges has no value.
+    if rule == "majority":
+        return np.asarray((1 + np.sign(np.sign(said - 0.5).sum(axis=0))) / 2)
+    return np.asarray(np.median(said, axis=0) if rule == "median" else said.mean(axis=0))
+
+
+class Votes(NamedTuple):
+    """How alike the errors of judges are. ``rho`` is the mean correlation of two judges' errors; ``n_eff`` is the
+    number of independent judges that they are worth, from 1 to their number."""
+
+    rho: float
+    n_eff: float
+
+
+def independent_votes(errors: Sequence[npt.ArrayLike]) -> Votes:
+    """Return J / (1 + (J - 1) rho) of the errors of J judges on the same items (Kish's design effect).
+
+    Args:
+        errors: for each judge its scores minus people's labels, shape (items,). A negative mean correlation counts as
+            0, for J judges are not more than J votes.
+
+    Raises:
+        UndefinedError: there are fewer than two judges or items, or a judge's errors are all equal.
+    """
+    rows = np.asarray(errors, np.float64)
+    if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 2:
+        raise UndefinedError("it takes two judges and two labels")
+    if (np.ptp(rows, axis=1) == 0).any():
+        raise UndefinedError("the errors of a judge are all equal")
+    between = np.asarray(np.corrcoef(rows))
+    rho = float(np.mean([between[a, b] for a, b in combinations(range(len(rows)), 2)]))
+    judges = len(rows)
+    return Votes(rho, float(judges / (1 + (judges - 1) * max(rho, 0.0))))
+
+
+# Ranks with ties: equal values share their mean rank.
+
+
+def mid_ranks(values: Floats) -> Floats:
+    """Return the rank of each value from 1. Equal values have the mean of their ranks."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray((ends - (counts - 1) / 2)[place])
+
+
+# Agreement between two raters of the same items: a judge and people, or two people.
+#
+# Each function takes two flat lists. The first is the reference for the second. It raises UndefinedError where the
+# statistic is undefined for the values: ``estimate`` turns that into a reason.
 
 
 class Confusion(NamedTuple):
@@ -118,3 +229,100 @@ def _verdicts(values: Floats, who: str) -> Floats:
     if len(other):
         raise ValueError(f"{who} needs verdicts, 0 or 1; got {other[0]:g}.")
     return values
+
+
+# Variance components: between queries, between answers to one query, between judgements of one answer.
+
+
+class Components(NamedTuple):
+    """Variances of a nested design. Each is None where the design does not define it; ``reasons`` say why, by name.
+
+    The estimates are unbiased, so they may be below 0 where the truth is near 0; ``shares`` and ``error_of`` count
+    those as 0. ``pipeline`` contains the judge's variance too, where each answer was judged once.
+    """
+
+    queries: int
+    repeats: int
+    judgements: int
+    mean: float
+    query: float | None
+    pipeline: float | None
+    judge: float | None
+    reasons: dict[str, str]
+
+    def shares(self) -> dict[str, float]:
+        """Return each defined variance as a share of their sum; 0 for each where nothing varies."""
+        named = {"query": self.query, "pipeline": self.pipeline, "judge": self.judge}
+        known = {name: max(0.0, value) for name, value in named.items() if value is not None}
+        total = sum(known.values())
+        return {name: value / total if total else 0.0 for name, value in known.items()}
+
+    def error_of(self, queries: int, repeats: int = 1, judgements: int = 1) -> float:
+        """Return the standard error of the mean of a run with these numbers of queries, answers and judgements.
+
+        It is the square root of query / Q + pipeline / QR + judge / QRJ. The largest term says which number to
+        increase.
+
+        Raises:
+            ValueError: a number is below 1.
+            UndefinedError: the variance between queries is not known.
+        """
+        if min(queries, repeats, judgements) < 1:
+            raise ValueError(f"error_of needs numbers of 1 or more; got {queries}, {repeats}, {judgements}.")
+        if self.query is None:
+            raise UndefinedError(self.reasons["query"])
+        spread = [max(0.0, value or 0.0) for value in (self.query, self.pipeline, self.judge)]
+        counts = np.cumprod([queries, repeats, judgements])
+        return float(np.sqrt(sum(value / count for value, count in zip(spread, counts, strict=True))))
+
+
+def variance_components(values: Sequence[Sequence[Sequence[float]]] | npt.NDArray[np.float64]) -> Components:
+    """Return the variance components of values by query, answer and judgement, shape (Q, R, J): nested ANOVA.
+
+    Mean squares are set equal to their expectations (Searle, Casella & McCulloch 1992, 3.6): E(MS_judge) = j,
+    E(MS_pipeline) = j + J·p, E(MS_query) = j + J·p + JR·q.
+
+    Raises:
+        ValueError: the values have no such shape, or one is NaN or infinite: leave out queries that lack a value.
+    """
+    block = _block(values)
+    q, r, j = block.shape
+    answers = block.mean(axis=2)
+    queries = answers.mean(axis=1)
+    judge = _mean_square(block - answers[:, :, None], q * r * (j - 1), 1)
+    within = _mean_square(answers - queries[:, None], q * (r - 1), j)
+    between = _mean_square(queries - queries.mean(), q - 1, r * j)
+    found = {
+        "judge": judge,
+        "pipeline": None if within is None else (within - (judge or 0.0)) / j,
+        # With one answer for each query, the variance between queries contains all others: they cannot be separated.
+        "query": None if between is None or within is None else (between - within) / (r * j),
+    }
+    reasons = {name: why for name, why in _reasons(q, r).items() if found[name] is None}
+    return Components(q, r, j, float(block.mean()), **found, reasons=reasons)
+
+
+def _reasons(queries: int, repeats: int) -> dict[str, str]:
+    once = "each query was answered once (R = 1), so that queries and pipeline cannot be told apart"
+    return {
+        "query": "one query only" if queries == 1 and repeats > 1 else once,
+        "pipeline": once,
+        "judge": "each answer was judged once (J = 1), so that pipeline holds the judge's noise too",
+    }
+
+
+def _mean_square(deviations: Floats, freedom: int, values: int) -> float | None:
+    """Return the mean square of deviations of means over ``values`` values each; None without a degree of freedom."""
+    return float(values * (deviations**2).sum() / freedom) if freedom else None
+
+
+def _block(values: Sequence[Sequence[Sequence[float]]] | npt.NDArray[np.float64]) -> Floats:
+    try:
+        block = np.asarray(values, dtype=np.float64)
+    except ValueError:
+        raise ValueError(
+            "variance_components needs as many answers of each query, and judgements of each answer."
+        ) from None
+    if block.ndim != 3 or not block.size:
+        raise ValueError(f"variance_components needs values by query, answer and judgement; got shape {block.shape}.")
+    return finite(block, "variance_components", "Leave out such queries.")

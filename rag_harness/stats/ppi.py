@@ -1,21 +1,96 @@
-"""Prediction-powered inference (PPI++): the mean label of all items, from few labels and a judge's scores of all items.
-
-The judge's scores only narrow the interval. Where they are useless, lambda is near 0, and the result is the mean of the
-labels with its own interval (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
-"""
+"""Prediction-powered inference (PPI++): the mean label of all items, from few labels and a judge's scores of all."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from rag_harness.stats.distributions import t_quantile
-from rag_harness.stats.estimate import members_of
-from rag_harness.stats.inputs import Floats, Values, checked_confidence, floats, pairs_of, positive
-from rag_harness.stats.intervals import Interval
-from rag_harness.stats.ppi_sums import Rest, Weighed, added, cluster_sums, rest_of, weigh
+from rag_harness.stats.inputs import Floats, Interval, Values, checked_confidence, floats, pairs_of, positive
+from rag_harness.stats.means import members_of
+
+# PPI++ from sums over clusters, so that ten thousand resamples are one matrix product.
+
+_NO_SPREAD = 1e-12
+
+
+class UnlabelledSums(NamedTuple):
+    """The judge's scores of unlabelled items: number, sum, sum of squares, mean and its standard error."""
+
+    n: int
+    total: float
+    squares: float
+    mean: float
+    error: float
+
+
+class Weighed(NamedTuple):
+    """Lambda, estimate and standard error of each resample, shape (resamples,)."""
+
+    lam: Floats
+    value: Floats
+    error: Floats
+
+
+def rest_of(scores: Floats) -> UnlabelledSums:
+    """Sum the judge's scores of unlabelled items. Fewer than two have no variance, and count as none."""
+    n = len(scores)
+    if n < 2:
+        return UnlabelledSums(0, 0.0, 0.0, 0.0, 0.0)
+    return UnlabelledSums(n, scores.sum(), (scores**2).sum(), scores.mean(), scores.std(ddof=1) / np.sqrt(n))
+
+
+def cluster_sums(y: Floats, f: Floats, members: Sequence[npt.NDArray[Any]]) -> Floats:
+    """Return for each cluster n, sums of y, f, f² and yf, and the products of the first three: shape (clusters, 11)."""
+    return np.array([_row(y[places], f[places]) for places in members])
+
+
+def added(sums: Floats, score: float, labels: Sequence[float]) -> Floats:
+    """Return the sums with one more cluster for each of ``labels``: one item with this ``score`` of the judge."""
+    more = [_row(np.array([label]), np.array([score])) for label in labels]
+    return np.vstack([sums, *more])
+
+
+def _row(y: Floats, f: Floats) -> list[float]:
+    n, a, b = float(len(y)), float(y.sum()), float(f.sum())
+    return [n, a, b, float(f @ f), float(y @ f), n * n, a * a, b * b, n * a, n * b, a * b]
+
+
+def weigh(weights: Floats, sums: Floats, rest: UnlabelledSums) -> Weighed:
+    """Return PPI++ where each cluster counts as often as in ``weights``, shape (resamples, clusters).
+
+    The standard error is clustered, with the factor C / (C - 1) (Miller 2024, arXiv 2411.00640).
+    """
+    n, a, b, ff, yf, nn, aa, bb, na, nb, ab = (weights @ sums).T
+    lam = _lambda(n, a, b, ff, yf, rest)
+    level = (a - lam * b) / n
+    # The squared sum of a cluster's residuals, label - lambda * score - level, multiplied out.
+    squares = aa + lam**2 * bb + level**2 * nn - 2 * lam * ab - 2 * level * na + 2 * lam * level * nb
+    # One cluster does not show a variance. The caller then does not use the error.
+    factor = len(sums) / max(len(sums) - 1, 1)
+    variance = factor * np.where(squares > _NO_SPREAD, squares, 0) / n**2
+    return Weighed(lam, lam * rest.mean + level, np.sqrt(variance + (lam * rest.error) ** 2))
+
+
+def _lambda(n: Floats, a: Floats, b: Floats, ff: Floats, yf: Floats, rest: UnlabelledSums) -> Floats:
+    """Return clip(Cov(y, f) / ((1 + n / N) Var f), 0, 1); 0 where nothing is unlabelled, or all scores are equal."""
+    if not rest.n:
+        return np.zeros_like(n)
+    every = n + rest.n
+    spread = (ff + rest.squares - (b + rest.total) ** 2 / every) / (every - 1)
+    covariance = yf / n - a * b / n**2
+    usable = spread > _NO_SPREAD
+    return np.asarray(np.where(usable, np.clip(covariance / ((1 + n / rest.n) * np.where(usable, spread, 1)), 0, 1), 0))
+
+
+# Prediction-powered inference (PPI++): the mean label of all items, from few labels and a judge's scores of all items.
+#
+# The judge's scores only narrow the interval. Where they are useless, lambda is near 0, and the result is the mean of
+# the
+# labels with its own interval (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
 
 FEW_LABELS = 100
 """Below this number of labels the interval is a bootstrap-t."""
@@ -81,7 +156,7 @@ def ppi_mean(
 
 
 def _bounds(
-    sums: Floats, y: Floats, f: Floats, rest: Rest, share: float, resamples: int, seed: int
+    sums: Floats, y: Floats, f: Floats, rest: UnlabelledSums, share: float, resamples: int, seed: int
 ) -> tuple[Interval | None, str]:
     if len(sums) < 2:
         return None, "none"
@@ -94,13 +169,15 @@ def _bounds(
     return _by_t(added(sums, float(f.mean()), (0.0, 1.0)), rest, share), "Student's t, two labels added"
 
 
-def _by_t(sums: Floats, rest: Rest, share: float) -> Interval:
+def _by_t(sums: Floats, rest: UnlabelledSums, share: float) -> Interval:
     found = weigh(np.ones((1, len(sums))), sums, rest)
     half = t_quantile(share, len(sums) - 1) * found.error[0]
     return _held(found.value[0] - half, found.value[0] + half)
 
 
-def _by_bootstrap(sums: Floats, rest: Rest, share: float, resamples: int, rng: np.random.Generator) -> Interval | None:
+def _by_bootstrap(
+    sums: Floats, rest: UnlabelledSums, share: float, resamples: int, rng: np.random.Generator
+) -> Interval | None:
     """Return the bootstrap-t interval (Efron & Tibshirani 1993, 12.5); None where resamples lack variance."""
     count = len(sums)
     found = weigh(np.ones((1, count)), sums, rest)
@@ -114,7 +191,7 @@ def _by_bootstrap(sums: Floats, rest: Rest, share: float, resamples: int, rng: n
     return _held(value - high * error, value - low * error)
 
 
-def _with_rest(drawn: Weighed, rest: Rest, rng: np.random.Generator) -> Floats:
+def _with_rest(drawn: Weighed, rest: UnlabelledSums, rng: np.random.Generator) -> Floats:
     """Add the variance of the unlabelled mean. There are many unlabelled items, so it is normal."""
     return np.asarray(drawn.value + drawn.lam * rest.error * rng.standard_normal(len(drawn.value)))
 

@@ -1,4 +1,4 @@
-"""Selective prediction, answering only where confident: risk over coverage, and a threshold that guarantees a risk."""
+"""Selective prediction: risk over coverage, and a threshold that guarantees a risk."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""The experiments of all studies, in one table: what builds each, the stem of its result file, and its data.
-
-It imports no study, so names are known before anything is built. A new experiment is a function and a line here.
-"""
+"""The table of the experiments of all studies, with those that are another one with a value changed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+# It imports no study, so names are known before anything is built. A new experiment is a function and a line here.
 
 
 @dataclass(frozen=True)
@@ -27,23 +26,23 @@ class ShippedExperiment:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-_T1 = "rag_harness.studies.textbook.t1_headings:build"
-_R1 = "rag_harness.studies.reliability.r1_reliable:build"
+_T1 = "rag_harness.studies.textbook:build_t1"
+_R1 = "rag_harness.studies.reliability:build_r1"
 
 EXPERIMENTS: Mapping[str, ShippedExperiment] = {
-    "e1": ShippedExperiment("rag_harness.studies.retail.e1_baseline:build", "e1_baseline"),
-    "e2": ShippedExperiment("rag_harness.studies.retail.e2_standard_rag:build", "e2_standard_rag"),
-    "e3": ShippedExperiment("rag_harness.studies.retail.e3_filtered_rag:build", "e3_filtered_rag"),
-    "e3-plain": ShippedExperiment("rag_harness.studies.retail.e3__plain:build", "e3__plain"),
-    "e3-tuned": ShippedExperiment("rag_harness.studies.retail.e3__tuned:build", "e3__tuned"),
-    "e4": ShippedExperiment("rag_harness.studies.retail.e4_reasoning_rag:build", "e4_reasoning_rag"),
-    "e4-plan": ShippedExperiment("rag_harness.studies.retail.e4__plan:build", "e4__plan"),
-    "a1": ShippedExperiment("rag_harness.studies.agents.a1_agent:build", "a1_agent", "agents"),
-    "a1-once": ShippedExperiment("rag_harness.studies.agents.a1__once:build", "a1__once", "agents"),
-    "c1": ShippedExperiment("rag_harness.studies.conversations.c1_standalone:build", "c1_standalone", "conversations"),
-    "c1-full": ShippedExperiment("rag_harness.studies.conversations.c1__full:build", "c1__full", "conversations"),
+    "e1": ShippedExperiment("rag_harness.studies.retail:build_e1", "e1_baseline"),
+    "e2": ShippedExperiment("rag_harness.studies.retail:build_e2", "e2_standard_rag"),
+    "e3": ShippedExperiment("rag_harness.studies.retail:build_e3", "e3_filtered_rag"),
+    "e3-plain": ShippedExperiment("rag_harness.studies.retail:build_e3_plain", "e3__plain"),
+    "e3-tuned": ShippedExperiment("rag_harness.studies.retail:build_e3_tuned", "e3__tuned"),
+    "e4": ShippedExperiment("rag_harness.studies.retail:build_e4", "e4_reasoning_rag"),
+    "e4-plan": ShippedExperiment("rag_harness.studies.retail:build_e4_plan", "e4__plan"),
+    "a1": ShippedExperiment("rag_harness.studies.agents:build_a1", "a1_agent", "agents"),
+    "a1-once": ShippedExperiment("rag_harness.studies.agents:build_a1_once", "a1__once", "agents"),
+    "c1": ShippedExperiment("rag_harness.studies.conversations:build_c1", "c1_standalone", "conversations"),
+    "c1-full": ShippedExperiment("rag_harness.studies.conversations:build_c1_full", "c1__full", "conversations"),
     "c1-lastturn": ShippedExperiment(
-        "rag_harness.studies.conversations.c1__lastturn:build", "c1__lastturn", "conversations"
+        "rag_harness.studies.conversations:build_c1_lastturn", "c1__lastturn", "conversations"
     ),
     "t1": ShippedExperiment(_T1, "t1_headings", "textbook"),
     # adaptive top-k: 3 to 8 sources, as many as have a score near the first one's
@@ -58,11 +57,11 @@ EXPERIMENTS: Mapping[str, ShippedExperiment] = {
     "t1-floor07": ShippedExperiment(_T1, "t1__floor07", "textbook", {"floor": "record"}),
     # only the question finds candidates, whatever is selected
     "t1-nopassage": ShippedExperiment(_T1, "t1__nopassage", "textbook", {"passage": False}),
-    "t2": ShippedExperiment("rag_harness.studies.textbook.t2_fixed:build", "t2_fixed", "textbook"),
-    "t3": ShippedExperiment("rag_harness.studies.textbook.t3_hybrid:build", "t3_hybrid", "textbook"),
-    "t3-rrf": ShippedExperiment("rag_harness.studies.textbook.t3__rrf:build", "t3__rrf", "textbook"),
-    "t4": ShippedExperiment("rag_harness.studies.textbook.t4_sliding:build", "t4_sliding", "textbook"),
-    "t5": ShippedExperiment("rag_harness.studies.textbook.t5_summaries:build", "t5_summaries", "textbook"),
+    "t2": ShippedExperiment("rag_harness.studies.textbook:build_t2", "t2_fixed", "textbook"),
+    "t3": ShippedExperiment("rag_harness.studies.textbook:build_t3", "t3_hybrid", "textbook"),
+    "t3-rrf": ShippedExperiment("rag_harness.studies.textbook:build_t3_rrf", "t3__rrf", "textbook"),
+    "t4": ShippedExperiment("rag_harness.studies.textbook:build_t4", "t4_sliding", "textbook"),
+    "t5": ShippedExperiment("rag_harness.studies.textbook:build_t5", "t5_summaries", "textbook"),
     "r1": ShippedExperiment(_R1, "r1_reliable"),
     # retrieval is rated as in the first design; docs/dev/results/reliability.md says which questions that stops
     "r1-original": ShippedExperiment(_R1, "r1__original", values={"original": True}),

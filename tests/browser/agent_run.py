@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
 from tests.unit.rows import make_row
 from tests.unit.tables import write_run
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.page.report_files import write_report
+from rag_harness.page.report import write_report
 from tests.browser.agent_run import agent_run
 from tests.browser.hostile import Hostile
 from tests.browser.runs import Study, cited_run, empty_run

@@ -9,16 +9,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from rag_harness.gates import judge, parse_gate
-from rag_harness.measures import columns_of, default_measures, measure_named
-from rag_harness.report.pairwise import pairwise
-from rag_harness.report.summary_file import write_summary_file
-from rag_harness.report.tables import read_tables
-from rag_harness.results.causes import CauseLine, write_causes
-from rag_harness.results.manifest import QUERIES, RunManifest, read_manifest, write_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, ScoreLine, row_digest
-from rag_harness.types import Case, Evidence, Query
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.evaluation.measures import columns_of, default_measures, measure_named
+from rag_harness.records.causes import CauseLine, write_causes
+from rag_harness.records.manifest import QUERIES, RunManifest, read_manifest, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.runs.gates import judge, parse_gate
+from rag_harness.tables.pairwise import pairwise
+from rag_harness.tables.reader import read_tables
+from rag_harness.tables.summary import write_summary_file
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import write_run
 

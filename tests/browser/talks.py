@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_harness.engine.own_history import SHOWN
-from rag_harness.results.causes import CauseLine, write_causes
-from rag_harness.results.manifest import QUERIES, read_manifest, write_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, ScoreLine, row_digest
-from rag_harness.types import Case, Expectation, Query
+from rag_harness.core.types import Case, Expectation, Query
+from rag_harness.records.causes import CauseLine, write_causes
+from rag_harness.records.manifest import QUERIES, read_manifest, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.runs.conversations import SHOWN
 from tests.hostile import WHOLE
 from tests.unit.rows import failed_row, make_chunk, make_row
 from tests.unit.tables import write_run

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from rag_harness.errors import DataError
+from rag_harness.core.errors import DataError
 from rag_harness.models.recording.cassette_file import read_interaction
 from tests.chaos.processes import LONGEST, started
 

@@ -26,7 +26,7 @@ _TIMES = '''
 """Notes when an answer was read, and when it was in a recording or the journal."""
 import atexit, json, os, re, time
 from aiohttp.client_proto import ResponseHandler
-from rag_harness.engine.journal import Journal
+from rag_harness.runs.journal import Journal
 from rag_harness.models.recording import cassettes
 
 noted = []

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from rag_harness.traces.seen_trace import read_trace
+from rag_harness.pipelines.otel.steps import read_trace
 from tests.examples.traced.did import told
 from tests.examples.traced.keep import FRAMEWORKS, asked, instrumented
 

@@ -8,17 +8,15 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.homes import TextBatch, Waiting
-from rag_harness.engine.distributed.ray_actors import RayWorker
-from rag_harness.engine.distributed.ray_nodes import RayNodes
-from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.run_messages import Carried, RunOpening
-from rag_harness.pipelines import experiment
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Query
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Query
+from rag_harness.runs.distributed.cluster import RayNodes, RayWorker
+from rag_harness.runs.distributed.messages import Carried, RunOpening, carry
+from rag_harness.runs.distributed.worker import TextBatch, Waiting
+from rag_harness.runs.distributed.workplace import WorkerLostError
 
 LAMPS = 700
 """Chunks: three parts, so that each of two workers is the home of one at least."""

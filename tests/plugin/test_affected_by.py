@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.data import DataSets
-from rag_harness.errors import SettingsError
-from rag_harness.plugin.changes import Changes, changes_of
-from rag_harness.settings import Settings
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.data.datasets import DataSets
+from rag_harness.frontends.pytest_plugin.affected import Changes, changes_of
 from tests.git_repository import Repository, repository
 from tests.plugin.conftest import PAGES, QUERIES, Suite
 

@@ -16,7 +16,7 @@ EVIDENCE = {
 }
 OWN = """
 import pytest
-from rag_harness.types import Answer, PipelineOutput
+from rag_harness.core.types import Answer, PipelineOutput
 
 class Mine:
     def answer(self, query):
@@ -95,7 +95,7 @@ def test_workers_that_shared_a_budget_leave_none(study: Suite) -> None:
 def test_nothing_failed_is_said(study: Suite) -> None:
     study.write_queries([{"query_id": "q_negative_001", "query_type": "negative", "query": "live fish"}])
     study.pytester.makeconftest(
-        "from rag_harness.models.chat import mock\n"
+        "from rag_harness.models import mock\n"
         "real = mock.MockChat.complete\n"
         "async def complete(self, messages, response_format=None):\n"
         "    from dataclasses import replace\n"
@@ -119,7 +119,7 @@ def test_without_the_option_nothing_is_explained_until_the_command_does_it(study
 def test_suites_import_none_of_it_unless_asked(study: Suite) -> None:
     study.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"
-        "    assert not [name for name in sys.modules if name.startswith('rag_harness.derived.attribution')]\n"
+        "    assert not [name for name in sys.modules if name.startswith('rag_harness.diagnosis')]\n"
     )
     study.run().assert_outcomes(passed=5)
 

@@ -12,7 +12,7 @@ from tests.plugin.conftest import Suite
 def _assert_clean(result: pytest.RunResult) -> None:
     text = result.stdout.str() + result.stderr.str()
     assert "Traceback" not in text
-    assert "rag_harness/plugin" not in text
+    assert "rag_harness/frontends/pytest_plugin" not in text
 
 
 def test_queries_with_problems(suite: Suite) -> None:
@@ -109,9 +109,7 @@ def test_long_query_is_a_row(suite: Suite, profile: str, tokens: int) -> None:
     # Not importorskip: pytester takes out again what a test imports, and torch does not bear being imported twice.
     if profile == "embedded" and find_spec("sentence_transformers") is None:
         pytest.skip("needs the extra local")
-    suite.pytester.makeconftest(
-        "from rag_harness.models.embedders.mock import MockEmbedder\nMockEmbedder.max_tokens = 512\n"
-    )
+    suite.pytester.makeconftest("from rag_harness.models.dry_run import MockEmbedder\nMockEmbedder.max_tokens = 512\n")
     suite.write_queries([{"query_id": "long", "query": "return " * 3000}, {"query_id": "short", "query": "lamp"}])
     result = suite.run(f"--rag-profile={profile}")
     result.assert_outcomes(passed=1, failed=1)

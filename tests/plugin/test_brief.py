@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.plugin.end_of_run import SECTIONS, SHORT_SUMMARY
+from rag_harness.frontends.pytest_plugin.end_of_run import SECTIONS, SHORT_SUMMARY
 from tests.plugin.conftest import QUERIES, TEST, Suite
 from tests.plugin.study import ROOT
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.files.kept_content import SUFFIX, read_kept, write_kept
+from rag_harness.core.cache import SUFFIX, read_kept, write_kept
 from tests.plugin.conftest import Suite
 
 STRANGERS: dict[str, Callable[[Path], object]] = {

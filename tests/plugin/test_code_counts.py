@@ -85,7 +85,7 @@ def test_bm25_with_other_constants_answers_anew(
     monkeypatch.setenv("PYTHONPATH", str(place))
     suite.pytester.makepyfile(TEST.replace("e3", "t3"))
     assert asked(suite) == 4
-    edit(copy / "retrieval/lexical.py", "K1, B = 0.9, 0.4", "K1, B = 0, 0")
+    edit(copy / "retrieval/bm25.py", "K1, B = 0.9, 0.4", "K1, B = 0, 0")
     assert asked(suite) == 4
 
 
@@ -94,7 +94,7 @@ def test_a_reranker_that_is_turned_round_answers_anew(
     place: Path, copy: Path, e3: Ran, out: Path, tmp_path: Path
 ) -> None:
     _, before, first = e3
-    edit(copy / "models/rerankers/late_interaction.py", "np.argsort(-scores", "np.argsort(scores")
+    edit(copy / "models/rerankers.py", "np.argsort(-scores", "np.argsort(scores")
     resumed, after, others = ran(place, "e3", out)
     _, afresh, anew = ran(place, "e3", tmp_path / "fresh")
     assert (resumed, others) == (0, anew)

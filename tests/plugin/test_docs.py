@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.report.frames import write_csv
+from rag_harness.tables.trials import write_csv
 from tests.plugin.conftest import Suite
 from tests.unit.models.recording.answering import answering
 from tests.unit.report.trial_run import ANSWERS, write_output

@@ -7,11 +7,10 @@ import re
 from pathlib import Path
 
 from rag_harness import StepTrace
-from rag_harness.derived.attribution.agent_searches import GOLD_SEARCHES, STOPPED
-from rag_harness.gates import parse_gate
-from rag_harness.measures import known_measures, measure_named
-from rag_harness.measures.agents import search_measures, tool_measures
-from rag_harness.measures.measure import RowMeasure
+from rag_harness.diagnosis.interventions import GOLD_SEARCHES, STOPPED
+from rag_harness.evaluation.measures import agents, known_measures, measure_named
+from rag_harness.evaluation.measures.measure import RowMeasure
+from rag_harness.runs.gates import parse_gate
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +27,7 @@ def gates_of(page: str) -> list[str]:
 GATES = gates_of(REFERENCE)
 MEASURES = {
     made.called
-    for module in (search_measures, tool_measures)
+    for module in (agents, agents)
     for made in vars(module).values()
     if isinstance(made, type) and issubclass(made, RowMeasure) and hasattr(made, "called")
 }

@@ -11,7 +11,7 @@ import pytest
 from iniconfig import IniConfig
 
 from rag_harness.__main__ import main
-from rag_harness.measures import known_measures
+from rag_harness.evaluation.measures import known_measures
 from tests.plugin.conftest import Suite
 
 DOCS = Path(__file__).parents[2] / "docs"

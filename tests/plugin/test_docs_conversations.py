@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.conversations import MOST_TURNS
-from rag_harness.derived.attribution.whole_trial import _LINES_OF_MESSAGE, _MOST_TURNS
-from rag_harness.engine.own_history import SHOWN
-from rag_harness.gates import parse_gate
-from rag_harness.measures import known_measures
+from rag_harness.data.conversations import MOST_TURNS
+from rag_harness.diagnosis.cause_lines import _LINES_OF_MESSAGE, _MOST_TURNS
+from rag_harness.evaluation.measures import known_measures
+from rag_harness.runs.conversations import SHOWN
+from rag_harness.runs.gates import parse_gate
 from tests.plugin.conftest import Suite
 
 DOCS = Path(__file__).parents[2] / "docs"

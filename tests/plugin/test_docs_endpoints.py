@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.settings.endpoints import read_endpoint
+from rag_harness.core.settings.endpoints import read_endpoint
 from tests.plugin.conftest import Suite
 from tests.talking_server import talking_server
 from tests.unit.pipelines.endpoint.mcp_server import McpServer, text_result

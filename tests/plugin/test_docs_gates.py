@@ -14,14 +14,13 @@ from typing import Any, get_args
 import pytest
 from iniconfig import IniConfig
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import Gate, grammar, judge, parse_gate, promises, verdict_lines
-from rag_harness.gates.grammar import BASELINE, Reference
-from rag_harness.gates.over_turns import TurnsKind
-from rag_harness.gates.promises import PromiseKind
-from rag_harness.measures import known_measures, measure_named
-from rag_harness.settings import options
-from rag_harness.types import limit_of
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import options
+from rag_harness.core.types import limit_of
+from rag_harness.evaluation.measures import known_measures, measure_named
+from rag_harness.runs.gates import Gate, grammar, judge, parse_gate, verdict_lines
+from rag_harness.runs.gates import grammar as promises
+from rag_harness.runs.gates.grammar import BASELINE, PromiseKind, Reference, TurnsKind
 from tests.plugin.conftest import Suite
 from tests.plugin.study import replay
 from tests.unit.pages import found, place, read

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.dataset.golden import read_golden
-from rag_harness.engine.golden.retrievers import RETRIEVERS
+from rag_harness.data.golden import read_golden
+from rag_harness.runs.golden_suite import RETRIEVERS
 from tests.plugin.conftest import Suite
 from tests.plugin.test_docs_gates import ROOT, blocks
 

@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from rag_harness.__main__ import main, parser_of
-from rag_harness.authoring.importing.importing import SOURCES
-from rag_harness.exports.targets import TARGETS
-from rag_harness.settings import options
+from rag_harness.authoring.importing.importer import SOURCES
+from rag_harness.core.settings import options
+from rag_harness.page.exports.targets import TARGETS
 from tests.plugin.conftest import Suite
 from tests.unit.exports.conftest import GATES, write_summary
 from tests.unit.report.trial_run import write_output

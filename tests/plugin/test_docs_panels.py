@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.judges.ready import check_one_judge
-from rag_harness.models.judge_panel import panel_of
-from rag_harness.results.panel_names import panel_label, silent_reason
-from rag_harness.settings import Settings
-from rag_harness.settings.loading import load_settings
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.evaluation.judges.traits import check_one_judge
+from rag_harness.models.endpoints import panel_of
+from rag_harness.records.experiment_names import panel_label, silent_reason
 from tests.plugin.conftest import Suite
 from tests.plugin.test_panels import asked, panel
 

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import parser_of
-from rag_harness.dataset.queries import QueryLine, lines_of, read_queries
-from rag_harness.dataset.query_types import KNOWN_TYPES
-from rag_harness.dataset.scenarios import scenario_of
+from rag_harness.data.queries import KNOWN_TYPES, QueryLine, lines_of, read_queries
+from rag_harness.records.cases import scenario_of
 from tests.plugin.conftest import Suite
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from rag_harness.settings import options
+from rag_harness.core.settings import options
 from tests.unit.pages import DOCS, ROOT, place, read, refusal
 from tests.unit.quick_parsing import no_garbage_looked_for
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.queries import lines_of, read_queries
-from rag_harness.dataset.scenarios import MOST_PLAYED, USUAL_TURNS
-from rag_harness.measures import measure_named
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.options import options
+from rag_harness.core.types import Scenario
+from rag_harness.data.queries import lines_of, read_queries
+from rag_harness.evaluation.measures import measure_named
 from rag_harness.models.endpoints import key_variable
-from rag_harness.settings import Settings
-from rag_harness.settings.table import options
-from rag_harness.types import Scenario
+from rag_harness.records.cases import MOST_PLAYED, USUAL_TURNS
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]

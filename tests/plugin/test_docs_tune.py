@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.derived.tuning.outcome import read_outcome
-from rag_harness.derived.tuning.space_file import _KEYS, read_space
-from rag_harness.settings.configurations import known_parameters, read_configuration
-from rag_harness.settings.endpoints import read_endpoint
+from rag_harness.core.settings.configurations import known_parameters, read_configuration
+from rag_harness.core.settings.endpoints import read_endpoint
+from rag_harness.diagnosis.tuning.outcome import read_outcome
+from rag_harness.diagnosis.tuning.space import _KEYS, read_space
 from tests.plugin.test_docs_gates import ROOT, blocks
 
 PAGE, SERVICE, KEYS = (

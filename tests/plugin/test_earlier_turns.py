@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import parse_gate
-from rag_harness.gates.gates_of_run import check_promises
+from rag_harness.core.errors import SettingsError
+from rag_harness.runs.gates import parse_gate
+from rag_harness.runs.gates.configuration import check_promises
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import counting_server
 from tests.unit.judges.scripted import Asked, honest

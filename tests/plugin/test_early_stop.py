@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import parse_gate
-from rag_harness.gates.early_stop import random_order
-from rag_harness.plugin.stop_plan import check_gates, refusal
+from rag_harness.core.errors import SettingsError
+from rag_harness.frontends.pytest_plugin.stop_plan import check_gates, refusal
+from rag_harness.runs.gates import parse_gate
+from rag_harness.runs.gates.early_stopping import random_order
 from tests.plugin.conftest import Suite
 
 CASES = 60
@@ -19,7 +19,7 @@ PASSES = "--rag-gate=e3: recall@5 >= 0.7 @95%"
 # Finds the right page where the query says so, and counts what it is asked in a file that survives the run.
 PLANTED = """
 import pytest
-from rag_harness.types import Answer, Chunk, Hit, PipelineOutput
+from rag_harness.core.types import Answer, Chunk, Hit, PipelineOutput
 
 class Planted:
     fingerprint = "1"
@@ -221,7 +221,7 @@ def test_what_could_not_be_measured_settles_nothing(suite: Suite, unmeasured: in
     """Of 60 cases: all of them, which is refused when all were asked; or a tenth, which may be."""
     plant(suite, range(unmeasured), kind="unmeasured")
     fails = (
-        "from rag_harness.measures.answers import TokenF1\n"
+        "from rag_harness.evaluation.measures.answers import TokenF1\n"
         "from rag_harness.measures import Score\n"
         "def score(self, case, row):\n"
         "    value = None if 'unmeasured' in case.query.text else 1.0\n"
@@ -251,7 +251,7 @@ def test_a_trial_of_two_tests_is_looked_at_once(suite: Suite) -> None:
     plant(suite, cases=3)
     suite.pytester.makepyfile(
         "import pytest\n"
-        "from rag_harness.plugin.stop_plan import Watch\n"
+        "from rag_harness.frontends.pytest_plugin.stop_plan import Watch\n"
         "taken = []\n"
         "Watch.take = lambda self, query_id, scores: taken.append(query_id)\n"
         "@pytest.mark.e3\ndef test_a(rag_result): pass\n"
@@ -270,7 +270,7 @@ def test_a_case_that_never_comes_holds_the_rule_up(suite: Suite) -> None:
         "@pytest.mark.e3\ndef test_a(rag_trial, broken, rag_result): pass\n"
         "@pytest.fixture\ndef broken(rag_trial):\n"
         "    assert rag_trial.case.query.query_id != FIRST\n"
-        "from rag_harness.gates.early_stop import random_order\n"
+        "from rag_harness.runs.gates.early_stopping import random_order\n"
         f"FIRST = random_order({{f'q_direct_{{n:03}}': [f'q_direct_{{n:03}}'] for n in range({CASES})}}, 0)[0]\n"
     )
     result = suite.run("--rag-stop-early", PASSES)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rag_harness
-from rag_harness.plugin.end_of_run import SECTIONS, STEPS
+from rag_harness.frontends.pytest_plugin.end_of_run import SECTIONS, STEPS
 from tests.plugin.conftest import TEST, Suite
 
 _PLUGIN = Path(rag_harness.__file__).parent / "plugin"
@@ -21,7 +21,7 @@ SECTION_NAMES = [
 ]
 TELLS = """
 from dataclasses import replace
-from rag_harness.plugin import end_of_run
+from rag_harness.frontends.pytest_plugin import end_of_run
 
 def told(step):
     def work(run):
@@ -32,8 +32,8 @@ def told(step):
 end_of_run.STEPS = (*(told(step) if step is not end_of_run.ROW_OF_DOTS else step for step in end_of_run.STEPS),)
 """
 ADDS = """
-from rag_harness.plugin import end_of_run
-from rag_harness.plugin.end_of_run import SECTIONS, STEPS, Section, Step
+from rag_harness.frontends.pytest_plugin import end_of_run
+from rag_harness.frontends.pytest_plugin.end_of_run import SECTIONS, STEPS, Section, Step
 
 def count(run):
     run.findings.more["counted"] = run.recorder.trials
@@ -63,7 +63,7 @@ IN_ORDER = [
 ]
 """Causes, and the report that shows them, come below pytest's last line."""
 STOPPED = """
-from rag_harness.derived.attribution import explain
+from rag_harness.diagnosis import explain
 
 def stopped(self, known=None):
     raise KeyboardInterrupt

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.expectations import expectations_of, known_kinds
-from rag_harness.settings.endpoints import read_endpoints
-from rag_harness.settings.profiles import parsed_toml
+from rag_harness.core.settings.endpoints import read_endpoints
+from rag_harness.core.settings.profiles import parsed_toml
+from rag_harness.records.expectations import expectations_of, known_kinds
 from tests.plugin.conftest import QUERIES, Suite
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +79,9 @@ def test_a_kind_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {}
     exec(blocks("python", OWN)[0], names)
     made = names["Polite"]()  # type: ignore[operator]
-    from rag_harness.expectations import AnswerSeen, looking, reading
+    from rag_harness.records import expectations as looking
+    from rag_harness.records import expectations as reading
+    from rag_harness.records.expectations import AnswerSeen
 
     monkeypatch.setattr(reading, "registered", lambda _: {"polite": None})
     monkeypatch.setattr(reading, "kind_of", lambda _: made)

@@ -31,7 +31,7 @@ class Top(RankingMeasure):
 ENTRY_POINTS = "[rag_harness.measures]\nbrevity = brevity:Brevity\ntop = brevity:Top\n"
 MINE = """
 import pytest
-from rag_harness.errors import BudgetError
+from rag_harness.core.errors import BudgetError
 
 class Mine:
     def __init__(self, spent): self.spent = spent

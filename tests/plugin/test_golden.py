@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 import pytest
 from _pytest.pytester import LineMatcher
 
-from rag_harness.engine.fingerprint import fingerprint_of
-from rag_harness.engine.golden.suite import GoldenSuite
-from rag_harness.errors import SettingsError
-from rag_harness.pipelines import experiment
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.profiles import BUILT_IN_PROFILES
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.results.check import check_results
-from rag_harness.settings import Settings
-from rag_harness.settings.profiles import BUILT_IN_PROFILES
+from rag_harness.records.files import check_results
+from rag_harness.runs.fingerprint import fingerprint_of
+from rag_harness.runs.golden_suite import GoldenSuite
 from tests.plugin.conftest import Suite
 
 TEST = "def test_finds_what_is_expected(rag_retrieval):\n    assert rag_retrieval.found\n"
@@ -33,7 +33,7 @@ ENTRIES = [
 ]
 GATES = ["--rag-gate=recall@k >= 0.95", "--rag-gate=golden: mrr@10 >= 0.1", "--rag-gate=e3: recall@5 >= 0.9"]
 LOOKS_UP_NOTHING = """
-from rag_harness.engine.golden.pipeline import GoldenPipeline
+from rag_harness.runs.golden_suite import GoldenPipeline
 async def answer(self, query):
     raise AssertionError("looked up again")
 GoldenPipeline.answer = answer
@@ -259,7 +259,7 @@ def test_a_sabotaged_index_fails_the_gate(golden: Suite, workers: str) -> None:
         import numpy as np
         import pytest
         from rag_harness.pipelines.parts import RunParts
-        from rag_harness.models.embedders.cached import CachedEmbedder
+        from rag_harness.models.array_store import CachedEmbedder
 
         embed = CachedEmbedder.embed_queries
         def shuffled(self, texts):
@@ -278,7 +278,7 @@ def test_vectors_that_do_not_match_are_one_error_and_no_green_gate(golden: Suite
     golden.pytester.makeconftest(
         """
         import numpy as np
-        from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
+        from rag_harness.retrieval.indexes.edge import EdgeIndex
 
         upsert = EdgeIndex.upsert
         def shuffled(self, chunks, vectors):

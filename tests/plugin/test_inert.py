@@ -25,7 +25,7 @@ def test_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
         f"""
         import sys
         def test_one():
-            assert "rag_harness.plugin" in sys.modules
+            assert "rag_harness.frontends.pytest_plugin" in sys.modules
             assert [name for name in {HEAVY!r} if name in sys.modules] == []
         """
     )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rag_harness.judges.mock import MockJudge
+from rag_harness.evaluation.judges.mock import MockJudge
 from tests.plugin.conftest import Suite
 
 MEASURES = "--rag-measures=context_precision,faithfulness,answer_relevancy"
@@ -212,7 +212,9 @@ def test_a_judge_that_fails_fails_no_trial_and_the_gate_says_why(judged: Suite) 
 
 
 def test_a_judge_that_is_refused_is_asked_once(judged: Suite) -> None:
-    fail_with(judged, 'from rag_harness.errors import CriticalError\n    raise CriticalError("the key is refused")')
+    fail_with(
+        judged, 'from rag_harness.core.errors import CriticalError\n    raise CriticalError("the key is refused")'
+    )
     result = judged.run("--rag-measures=faithfulness", "--rag-concurrency=1")
     result.assert_outcomes(passed=4)
     assert len(asked(judged)) == 1
@@ -307,7 +309,7 @@ def test_a_disk_that_is_full_while_judging_ends_the_run(judged: Suite) -> None:
 
 FULL = """
 import errno
-from rag_harness.engine import journal
+from rag_harness.runs import journal
 
 write = journal.os.write
 

@@ -22,7 +22,7 @@ SUPPORTED = 0.8808  # the softmax of the biases 0 and 2
 # The model's part alone, without weights: loading torch takes ten times as long as all else.
 SAYS_SO = f"""
 import numpy as np
-from rag_harness.judges.encoder.pair_classifier import PairClassifier
+from rag_harness.evaluation.judges.encoder import PairClassifier
 
 PairClassifier.read = lambda self, texts: [np.array([[{SUPPORTED}]]) for _ in texts]
 """

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from rag_harness.report.blocks.segments import segments
+from rag_harness.tables.column_cache import segments
 from tests.plugin.conftest import Suite
 
 SMALL = """
-from rag_harness.plugin import keeping
-from rag_harness.report import tables
-from rag_harness.report.blocks import blocks_of_file, segments
+from rag_harness.frontends.pytest_plugin import keeping
+from rag_harness.tables import tables
+from rag_harness.tables import blocks_of_file, segments
 
 keeping.LEAST, segments.SEGMENT, tables.SEGMENT = 2, 1500, 1500
 

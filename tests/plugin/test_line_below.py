@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.plugin.line_below import LineBelow, _place
+from rag_harness.frontends.pytest_plugin.progress import StatusLine, _place
 from tests.plugin.screen import Screen, resize
 
 LINE = "rag 1/9"
@@ -43,8 +43,8 @@ def terminal(columns: int = 20, rows: int = 5, encoding: str = "utf-8") -> Itera
         os.close(writer.ours)
 
 
-def line_of(writer: Writer, text: str = LINE) -> LineBelow:
-    line = LineBelow(writer.file, 0, lambda columns: text[: columns - 1])
+def line_of(writer: Writer, text: str = LINE) -> StatusLine:
+    line = StatusLine(writer.file, 0, lambda columns: text[: columns - 1])
     line.begin()
     return line
 
@@ -116,7 +116,7 @@ def test_a_terminal_that_knows_ascii_only_gets_that() -> None:
 
 def test_a_line_that_cannot_be_made_is_given_up() -> None:
     with terminal() as writer:
-        line = LineBelow(writer.file, 0, lambda columns: str(1 // 0))
+        line = StatusLine(writer.file, 0, lambda columns: str(1 // 0))
         line.begin()
         line.write("a\n")
         assert writer.look().lines == ["a"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.settings import Settings, env_name
+from rag_harness.core.settings import Settings, env_name
 from tests.plugin.conftest import Suite
 from tests.unit.server import Reply, serving
 

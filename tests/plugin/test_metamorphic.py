@@ -12,7 +12,7 @@ from tests.plugin.conftest import TEST, Suite
 OBEYS = """
 import json, re
 from dataclasses import replace
-from rag_harness.models.chat import mock
+from rag_harness.models import mock
 real = mock.MockChat.complete
 async def complete(self, messages, response_format=None):
     said = await real(self, messages, response_format)
@@ -22,7 +22,7 @@ mock.MockChat.complete = complete
 """
 STEADY = """
 from dataclasses import replace
-from rag_harness.models.chat import mock
+from rag_harness.models import mock
 real = mock.MockChat.complete
 async def complete(self, messages, response_format=None):
     said = await real(self, messages, response_format)
@@ -154,7 +154,7 @@ def test_a_sample_is_checked_and_a_measure_that_is_named_is_enough(suite: Suite)
 
 def test_no_answer_is_nothing_to_check(suite: Suite) -> None:
     suite.pytester.makeconftest(
-        "from rag_harness.models.chat import mock\n"
+        "from rag_harness.models import mock\n"
         "async def complete(self, messages, response_format=None):\n"
         "    raise ValueError('no model')\n"
         "mock.MockChat.complete = complete\n"
@@ -209,7 +209,7 @@ def test_suites_import_none_of_it_unless_asked(suite: Suite) -> None:
     # The warm Python that it is forked from has imported more than a run needs, and none of this either.
     suite.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"
-        "    assert not [name for name in sys.modules if name.startswith('rag_harness.derived.metamorphic')]\n"
+        "    assert not [name for name in sys.modules if name.startswith('rag_harness.diagnosis')]\n"
     )
     result = suite.run()
     result.assert_outcomes(passed=5)

@@ -143,7 +143,7 @@ def test_a_golden_run_after_an_experiment_speaks_of_what_it_looked_up(suite: Sui
 
 @pytest.mark.parametrize("k", [5, 10])
 def test_the_shipped_golden_gates_are_judged_at_any_k(k: int, pytestconfig: pytest.Config) -> None:
-    from rag_harness.gates import parse_gate
+    from rag_harness.runs.gates import parse_gate
 
     texts = (pytestconfig.rootpath / "pytest.ini").read_text().splitlines()
     gates = [parse_gate(text.strip(), k) for text in texts if text.strip().startswith("golden: ")]

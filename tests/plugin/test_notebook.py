@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import rag_harness
-from rag_harness.results.manifest import read_manifest
+from rag_harness.records.manifest import read_manifest
 from tests.plugin.conftest import QUERIES, Suite
 
 _TIME = re.compile(r'"(\w*_ms|ms|finished_at|total_time_ms|\w+_time_ms)": ?("[^"]*"|[-+.\deE]+)')

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag_harness.exports.words_of_trial import OPT_IN
+from rag_harness.page.exports.otlp import OPT_IN
 from tests.plugin.conftest import Suite
 from tests.unit.exports.otlp_receiver import OtlpReceiver, backend
 
@@ -23,7 +23,7 @@ IMPORTED = """
 import sys
 
 def pytest_unconfigure():
-    ours = ("rag_harness.exports", "opentelemetry")
+    ours = ("rag_harness.page.exports", "opentelemetry")
     print("imported:", sorted(name for name in sys.modules if name.startswith(ours)))
 """
 
@@ -103,4 +103,6 @@ def test_a_run_without_it_imports_nothing_of_it(suite: Suite, backend: OtlpRecei
     # The warm Python that it is forked from has imported more than a run needs, and none of this either.
     suite.pytester.makeconftest(IMPORTED)
     suite.run("-m", "e3").stdout.fnmatch_lines(["imported: []"])
-    suite.run("-m", "e3", f"--rag-otlp={backend.url}").stdout.fnmatch_lines(["imported: ['rag_harness.exports', *"])
+    suite.run("-m", "e3", f"--rag-otlp={backend.url}").stdout.fnmatch_lines(
+        ["imported: ['rag_harness.page.exports', *"]
+    )

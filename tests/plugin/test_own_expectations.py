@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.errors import SettingsError
-from rag_harness.expectations import expectations_of
-from rag_harness.plugin.expect_marks import ExpectMarks
-from rag_harness.report.trial_records import read_trials
-from rag_harness.report.wanted import WantedMeasures
-from rag_harness.settings import Settings
-from rag_harness.types import Case, Query
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Case, Query
+from rag_harness.frontends.pytest_plugin.items import ExpectMarks
+from rag_harness.records.expectations import expectations_of
+from rag_harness.tables.requested_measures import WantedMeasures
+from rag_harness.tables.trials import read_trials
 from tests.plugin.conftest import Suite
 from tests.unit.server import as_json, serving
 

@@ -8,7 +8,7 @@ from tests.plugin.conftest import Suite
 from tests.unit.server import refusal, serving
 
 JUDGES = """
-from rag_harness.judges.mock import MockOpinion
+from rag_harness.evaluation.judges.mock import MockOpinion
 
 
 class Rules:
@@ -36,7 +36,7 @@ class Asked(MockOpinion):
         self.chat = chat
 
     async def supported(self, claims, source):
-        from rag_harness.types import Message
+        from rag_harness.core.types import Message
 
         await self.chat.complete([Message("user", self._material.answer)])
         return await super().supported(claims, source)

@@ -13,7 +13,7 @@ PARTS = """
 from pathlib import Path
 
 from rag_harness import Chunk
-from rag_harness.models.embedders.mock import MockEmbedder
+from rag_harness.models.dry_run import MockEmbedder
 
 LOG = Path(__file__).parent / "asked.txt"
 WORD = "paragraph"

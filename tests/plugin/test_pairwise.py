@@ -50,7 +50,7 @@ def test_nothing_is_said_where_nothing_is_judged_or_one_experiment_ran(two: Suit
 
 SURE = """
 import pytest
-from rag_harness.types import Answer, PipelineOutput
+from rag_harness.core.types import Answer, PipelineOutput
 
 class Sure:
     async def answer(self, query):

@@ -16,9 +16,9 @@ MEASURES = "--rag-measures=faithfulness"
 JUDGES = """
 from pathlib import Path
 
-from rag_harness.errors import NotJudgedError
-from rag_harness.judges.mock import MockOpinion
-from rag_harness.measures.judged import Claim, Verdict, Verdicts
+from rag_harness.core.errors import NotJudgedError
+from rag_harness.evaluation.judges.mock import MockOpinion
+from rag_harness.evaluation.measures.judged import Claim, Verdict, Verdicts
 
 ASKED = Path(__file__).with_name("asked.txt")
 

@@ -12,7 +12,7 @@ import pytest
 from docs.made import IMAGES
 from docs.made.recorded import CONVERSATION, RECORDED, TRIAL, chat_of
 from docs.made.small_pictures import MOST_BYTES
-from rag_harness.page.report_files import write_report
+from rag_harness.page.report import write_report
 from rag_harness.page.run import read_run
 from tests.plugin.study import ROOT, replay
 

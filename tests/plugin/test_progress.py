@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.plugin.progress import Progress, wants_progress
+from rag_harness.frontends.pytest_plugin.progress import Progress, wants_progress
 from tests.plugin.conftest import Suite
 from tests.plugin.screen import PlayedRun
 from tests.unit.rows import make_row

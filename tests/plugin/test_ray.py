@@ -89,7 +89,7 @@ def test_finds(rag_retrieval):
     assert rag_retrieval.found
 """
 NOBODY_HERE = """
-from rag_harness.engine import row_judging, workplace
+from rag_harness.runs import row_judging, workplace
 
 async def here(*_):
     raise RuntimeError("the process of the tests answered, or judged")

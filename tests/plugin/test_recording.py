@@ -168,7 +168,7 @@ def test_an_edited_page_is_named_and_only_trials_that_retrieve_fail(recorded: Su
     page = recorded.path / "kb" / "returns.md"
     page.write_text(page.read_text().replace("45 days", "46 days"))
     # As if the mock asked a model, so that a vector has to be recorded.
-    asks = "from rag_harness.models.embedders.mock import MockEmbedder\n\nMockEmbedder.needs_no_model = False\n"
+    asks = "from rag_harness.models.dry_run import MockEmbedder\n\nMockEmbedder.needs_no_model = False\n"
     recorded.pytester.makeconftest(asks)
     result = replay(recorded, "--rag-output=replayed")
     result.assert_outcomes(passed=4, failed=4)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.core.settings.profiles import EMBEDDED_URL
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
 from tests.unit.judges.scripted import Asked, honest

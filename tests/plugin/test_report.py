@@ -111,7 +111,7 @@ def test_a_report_that_cannot_be_written_fails_the_run(suite: Suite) -> None:
 
 def test_an_error_that_nobody_foresaw_is_a_failure_and_not_the_end(suite: Suite) -> None:
     suite.pytester.makeconftest(
-        "import rag_harness.page.report_files as written\n\n"
+        "import rag_harness.page.report as written\n\n"
         "def broken(*args, **more):\n    raise ZeroDivisionError('of a chart')\n\nwritten.write_report = broken\n"
     )
     result = suite.run("--rag-report=report.html", "--rag-gate=e3: error_rate <= 0.5")

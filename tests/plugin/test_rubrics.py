@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.page.payload.index import payload_of
-from rag_harness.page.report_files import read_runs
+from rag_harness.page.payload import payload_of
+from rag_harness.page.report import read_runs
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server
 from tests.plugin.test_judged_by_llm import Model

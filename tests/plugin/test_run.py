@@ -111,7 +111,7 @@ def test_a_critical_failure_stops_the_run(suite: Suite) -> None:
     suite.pytester.makeconftest(
         """
         import pytest
-        from rag_harness.errors import CriticalError
+        from rag_harness.core.errors import CriticalError
 
         class Mine:
             async def answer(self, query):

@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("fastapi", reason="fastapi is not installed: pip install '.[service]'")
 
-from rag_harness.service.corpus.serving import DEFAULT
-from rag_harness.service.serviced import Service
-from rag_harness.types import Answer, PipelineOutput, Query
+from rag_harness.core.types import Answer, PipelineOutput, Query
+from rag_harness.service.app_state import Service
+from rag_harness.service.corpus.contents import DEFAULT
 from tests.plugin.conftest import Suite
 from tests.unit.service.listened import serving
 from tests.unit.service.served import made_app, said_by

@@ -12,7 +12,7 @@ import pytest
 import rag_harness
 from docs.made.recorded import RECORDED, race_of
 from rag_harness.__main__ import main
-from rag_harness.settings.configurations import read_configuration
+from rag_harness.core.settings.configurations import read_configuration
 from tests.plugin.study import BLOCKED, BLOCKER, ROOT, replay
 
 pytestmark = pytest.mark.usefixtures("cold_python")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.models.simulated.fault_rates import FAULTS
+from rag_harness.models.simulated_model import FAULTS
 from tests.plugin.study import ROOT, replay
 
 PAGE = ROOT / "docs/dev/results/simulated.md"

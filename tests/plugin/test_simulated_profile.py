@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.core.settings.profiles import EMBEDDED_URL
 from tests.plugin.conftest import Suite
 
 NAME = "simulated/known-faults"

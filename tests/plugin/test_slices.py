@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag_harness.page.sections.slices import slices
+from rag_harness.page.sections.scorecard import slices
 from tests.plugin.conftest import Suite
 from tests.unit.page.runs import read, said
 

@@ -9,19 +9,18 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from rag_harness.errors import DataError
-from rag_harness.gates import Verdict, parse_gate, verdict_lines
-from rag_harness.measures.golden_run import FoundHit, RetrievalResult
-from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite
-from rag_harness.report.comparison import compare
-from rag_harness.report.comparison_lines import comparison_lines
-from rag_harness.report.golden_summary import golden_lines
-from rag_harness.report.misses import explain_miss, miss_line, missed
-from rag_harness.report.speed import speed_lines, stage_lines
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import summarise, summary_lines
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import GOLDEN as GOLDEN_SUITE
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import GOLDEN as GOLDEN_SUITE
+from rag_harness.records.golden_result import FoundHit, RetrievalResult
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.gates import Verdict, parse_gate, verdict_lines
+from rag_harness.tables.baseline import SavedCase, SavedRun, SavedSuite
+from rag_harness.tables.comparison import compare
+from rag_harness.tables.comparison_lines import comparison_lines
+from rag_harness.tables.failure_messages import explain_miss, miss_line, missed
+from rag_harness.tables.golden_suite import golden_lines
+from rag_harness.tables.suite_table import SuiteTable
+from rag_harness.tables.summary import speed_lines, stage_lines, summarise, summary_lines
 from tests.plugin.conftest import Suite
 from tests.unit.rows import make_row
 from tests.unit.tables import case, golden_row, table_of, tables_of

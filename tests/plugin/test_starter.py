@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from rag_harness.__main__ import main
-from rag_harness.commands.schema import schema_text
-from rag_harness.commands.starter import drafted
+from rag_harness.frontends.cli import init as drafted
+from rag_harness.frontends.cli.results import schema_text
 from tests.plugin.conftest import PAGES
 from tests.unit.authoring.questions.shop import folder
 

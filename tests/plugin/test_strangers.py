@@ -49,7 +49,7 @@ def test_not_run_is_said_of_the_experiment_that_it_is_true_of(suite: Suite) -> N
     suite.pytester.makepyfile(
         test_two="""
         import pytest
-        from rag_harness.errors import BudgetError
+        from rag_harness.core.errors import BudgetError
 
         class Mine:
             def answer(self, query):

@@ -15,8 +15,8 @@ EXPERIMENT = '''
 
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment
-from rag_harness.studies.retail.e2_standard_rag import StandardRag
+from rag_harness.core.protocols import Experiment
+from rag_harness.studies.retail import StandardRag
 
 
 def build(parts: RunParts) -> Experiment:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.queries import read_queries
-from rag_harness.measures.expectation_measures import Expectations, found_in
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case
+from rag_harness.core.types import Case
+from rag_harness.data.queries import read_queries
+from rag_harness.evaluation.measures.expectations import Expectations, found_in
+from rag_harness.records.row import ExperimentResult
 from tests.plugin.study import ROOT
 
 QUESTIONS = {case.query.query_id: case for case in read_queries(ROOT / "data" / "kb" / "queries.jsonl")}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from rag_harness.core.types import Chunk, Hit
 from rag_harness.models.prompts import load_prompts
-from rag_harness.results.row import ExperimentResult, parse_row
-from rag_harness.types import Chunk, Hit
+from rag_harness.records.row import ExperimentResult, parse_row
 
 pytestmark = pytest.mark.usefixtures("cold_python")
 FILES = {"e2": "e2_standard_rag", "e3": "e3_filtered_rag", "e4": "e4_reasoning_rag"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.results.row import parse_row
+from rag_harness.records.row import parse_row
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import counting_server
 from tests.unit.studies.textbook.book import PAGES

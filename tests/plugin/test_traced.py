@@ -146,7 +146,7 @@ def test_a_suite_that_traces_nothing_imports_nothing_of_it(suite: Suite) -> None
         test_b=TEST.replace('"mine"', '"e3"').replace(
             "rag_result.why",
             "rag_result.why\n    import sys\n    assert not [name for name in sys.modules if 'opentelemetry' in name]\n"
-            "    assert 'rag_harness.traces' not in sys.modules",
+            "    assert 'rag_harness.pipelines.otel' not in sys.modules",
         )
     )
     suite.run("test_b.py").assert_outcomes(passed=4)

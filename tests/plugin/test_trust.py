@@ -690,8 +690,8 @@ def test_a_service_is_not_brought_where_a_test_was_named(tested: Suite) -> None:
 
 
 def test_the_shipped_recordings_are_dated_and_of_the_reader_as_it_is() -> None:
-    from rag_harness.models.recording.experiment_cassette import ExperimentCassette
-    from rag_harness.registry.revisions import REVISIONS
+    from rag_harness.core.registry import REVISIONS
+    from rag_harness.models.recording.cassette_file import ExperimentCassette
 
     files = sorted((ROOT / "cassettes" / "embedded").glob("*.yaml"))
     assert [file.stem for file in files] == ["e1", "e2", "e3", "e4"]

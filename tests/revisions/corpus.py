@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rag_harness.measures.judged import Material
-from rag_harness.types import Chunk, Document, Hit
+from rag_harness.core.types import Chunk, Document, Hit
+from rag_harness.evaluation.measures.opinion import Material
 
 _FOLDER = Path(__file__).parent
 _RETURNS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.registry.revisions import REVISIONS
+from rag_harness.core.registry import REVISIONS
 from tests.revisions.behaviours import BEHAVIOURS
 from tests.revisions.stored import differences, stored
 
@@ -20,7 +20,7 @@ def test_a_part_gives_what_is_stored_for_its_revision(part: str) -> None:
     if revision == REVISIONS[part]:
         assert not different, (
             f"{part} gives other results ({'; '.join(different[:3])}). If that is meant, raise its revision in "
-            "rag_harness/registry/revisions.py, and run: python -m tests.revisions"
+            "rag_harness/core/registry.py, and run: python -m tests.revisions"
         )
     assert revision == REVISIONS[part], f"{part} has a new revision. Store its results: python -m tests.revisions"
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rag_harness.protocols import Tokenizer
-from rag_harness.registry import resolve
+from rag_harness.core.protocols import Tokenizer
+from rag_harness.core.registry import resolve
+from rag_harness.core.types import Chunk, Document
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.types import Chunk, Document
 from tests.unit.retrieval.chunking.test_chunking import Words, assert_covers
 
 FRONT = "---\ntitle: Sensors\nmodule: 2\nmodule_title: Seeing\nchapter: 3\nurl: /module-2/chapter-3\n---\n\n"

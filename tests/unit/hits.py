@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_harness.types import Chunk, Hit
+from rag_harness.core.types import Chunk, Hit
 
 
 def chunks_of(texts: Sequence[str]) -> list[Chunk]:

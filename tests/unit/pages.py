@@ -11,7 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 from rag_harness.__main__ import parser_of
-from rag_harness.errors import RagHarnessError
+from rag_harness.core.errors import RagHarnessError
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

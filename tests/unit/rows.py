@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_harness.results.row import ExperimentResult
+from rag_harness.records.row import ExperimentResult
 
 
 def make_row(**changes: Any) -> ExperimentResult:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.measures import columns_of, default_measures, measure_named
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.tables import read_tables
-from rag_harness.results.cases import KeptCase, kept, write_cases
-from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import SCORES, ScoreLine
-from rag_harness.types import GOLDEN, Case, Query
+from rag_harness.core.types import GOLDEN, Case, Query
+from rag_harness.evaluation.measures import columns_of, default_measures, measure_named
+from rag_harness.records.cases import StoredCase, stored_case, write_cases
+from rag_harness.records.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import SCORES, ScoreLine
+from rag_harness.tables.reader import read_tables
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.rows import make_row
 
 
@@ -44,7 +44,7 @@ def golden_row(case_id: str, ranked: Sequence[str], **changes: Any) -> Experimen
 def write_run(
     output: Path,
     rows: Sequence[ExperimentResult],
-    cases: Sequence[Case | KeptCase] = (),
+    cases: Sequence[Case | StoredCase] = (),
     selected: Mapping[str, Sequence[str]] | None = None,
     scores: Sequence[ScoreLine] = (),
     **more: Mapping[str, Sequence[str]],
@@ -54,7 +54,7 @@ def write_run(
     ``more`` are ``not_run`` and ``resumed``, by experiment. Of ``scores`` those of the first one's author count.
     """
     known = cases or list({row.query_id: case_of(row) for row in rows}.values())
-    kept_cases = [each if isinstance(each, KeptCase) else kept(each) for each in known]
+    kept_cases = [each if isinstance(each, StoredCase) else stored_case(each) for each in known]
     ids = [each.case.query.query_id for each in kept_cases]
     names = {row.experiment for row in rows} | set(selected or {})
     suites = {
@@ -91,7 +91,7 @@ def write_scores(output: Path, scores: Sequence[ScoreLine]) -> None:
 
 
 def tables_of(
-    rows: Sequence[ExperimentResult], cases: Sequence[Case | KeptCase] = (), measures: Sequence[str] = (), **more: Any
+    rows: Sequence[ExperimentResult], cases: Sequence[Case | StoredCase] = (), measures: Sequence[str] = (), **more: Any
 ) -> dict[str, SuiteTable]:
     """Return the tables of a run that left these rows; ``measures`` are read beside the usual ones."""
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rag_harness.registry.installed import NAME, VERSION
+from rag_harness.core.package import NAME, VERSION
 from tests.unit.exports.hosts.fake_hosts import TOKEN, FakeHost, fake_host
 from tests.unit.page.runs import gate, summarise, write_study
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from rag_harness.__main__ import parser_of
-from rag_harness.commands.serve import serve_arguments
+from rag_harness.frontends.cli.serve import serve_arguments
 
 ROOT = Path(__file__).parents[2]
 

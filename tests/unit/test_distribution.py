@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import rag_harness
-from rag_harness.registry import installed
-from rag_harness.settings.profiles import parsed_toml
+from rag_harness.core import package
+from rag_harness.core.settings.profiles import parsed_toml
 
 ROOT = Path(__file__).parents[2]
 PROJECT: Mapping[str, Any] = parsed_toml((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -18,9 +18,9 @@ FROM_PEP_301 = re.compile(r"[^:]+( :: [^:]+)+")
 
 
 def test_name_and_version_are_those_that_the_code_says() -> None:
-    assert (ABOUT["name"], ABOUT["version"]) == (installed.NAME, installed.VERSION)
-    assert installed.version() == installed.VERSION == rag_harness.__version__
-    assert ABOUT["scripts"] == {installed.COMMAND: "rag_harness.__main__:main"}
+    assert (ABOUT["name"], ABOUT["version"]) == (package.NAME, package.VERSION)
+    assert package.version() == package.VERSION == rag_harness.__version__
+    assert ABOUT["scripts"] == {package.COMMAND: "rag_harness.__main__:main"}
 
 
 def test_what_the_index_shows_is_there() -> None:

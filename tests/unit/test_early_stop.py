@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import parse_gate
-from rag_harness.gates.early_stop import EarlyStop, random_order, why_not
-from rag_harness.stats import betting
-from rag_harness.stats.betting import MeanTest
+from rag_harness.core.errors import SettingsError
+from rag_harness.runs.gates import parse_gate
+from rag_harness.runs.gates.early_stopping import EarlyStop, random_order, why_not
+from rag_harness.stats import sequential
 from rag_harness.stats.inputs import Floats
+from rag_harness.stats.sequential import MeanTest
 
 GATE = parse_gate("e3: recall@5 >= 0.8 @95%", 5)
 
@@ -49,7 +49,7 @@ def test_the_wealth_is_that_of_the_published_formula(values: list[float], thresh
         above = np.prod(np.where(inside, 1 + stake / expected * (x - expected), 1))
         below = np.prod(np.where(inside, 1 - stake / (1 - expected) * (x - expected), 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(betting, "_STAKES", np.array([stake]))
+        patch.setattr(sequential, "_STAKES", np.array([stake]))
         test = MeanTest(threshold, n)
         test._above, test._below = np.ones(1), np.ones(1)
         for value in values:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.traces.span_record import SpanRecord
+from rag_harness.pipelines.otel.spans import SpanRecord
 from tests.talking_server import talking_server
 from tests.unit.pipelines.endpoint.tracing_service import TracingService, spans_of, tracing_service
 from tests.unit.server import Reply, as_json, serving

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import Gate, KnownNames, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
-from rag_harness.gates.gates_of_run import cannot_fail, is_share, read_gates, replaced_gates
-from rag_harness.gates.promises import Promise, PromiseKind
-from rag_harness.gates.verdict import together
-from rag_harness.measures import measure_named
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.types import is_in
+from rag_harness.evaluation.measures import measure_named
+from rag_harness.runs.gates import Gate, KnownNames, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
+from rag_harness.runs.gates.configuration import cannot_fail, is_share, read_gates, replaced_gates
+from rag_harness.runs.gates.grammar import Promise, PromiseKind
+from rag_harness.runs.gates.verdict import together
 from rag_harness.stats import clopper_pearson, difference_interval, quantile_interval
-from rag_harness.types import is_in
 
 KNOWN = KnownNames(
     names={"golden", "e2", "e3"},
@@ -535,7 +535,7 @@ def test_a_cutoff_has_one_form() -> None:
 
 
 def test_importing_gates_is_cheap() -> None:
-    code = "import sys, rag_harness.gates; print([m for m in ('numpy', 'pydantic', 'pytest') if m in sys.modules])"
+    code = "import sys, rag_harness.runs.gates; print([m for m in ('numpy', 'pydantic', 'pytest') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.gates.belonging import gates_by_data
-from rag_harness.settings import Settings
+from rag_harness.core.settings import Settings
+from rag_harness.runs.gates.configuration import gates_by_data
 
 E3, GOLDEN = "e3: recall@5 >= 0.5", "recall@k >= 0.5"
 INI = {"kb_dir": "data/kb", "golden": "golden.json", "gate": [E3, GOLDEN]}

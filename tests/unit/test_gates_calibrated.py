@@ -12,15 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import DataError, SettingsError
-from rag_harness.gates import Gate, Verdict, judge, parse_gate, verdict_lines
-from rag_harness.gates.calibrated import PeoplesMean, corrections
-from rag_harness.gates.gates_of_run import read_gates
-from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores, calibrate
-from rag_harness.judges.calibration.labels import AnswerLabel
-from rag_harness.judges.calibration.saved import save_calibration
-from rag_harness.judges.calibration.scored_answers import read_scored
-from rag_harness.results.score import Author, row_digest
+from rag_harness.core.errors import DataError, SettingsError
+from rag_harness.evaluation.judges.calibration.agreement import (
+    CalibrationSubject,
+    JudgeScores,
+    calibrate,
+    save_calibration,
+)
+from rag_harness.evaluation.judges.calibration.labels import AnswerLabel, read_scored
+from rag_harness.records.scores import Author, row_digest
+from rag_harness.runs.gates import Gate, Verdict, judge, parse_gate, verdict_lines
+from rag_harness.runs.gates.configuration import read_gates
+from rag_harness.runs.gates.evidence import PeoplesMean, corrections
 from tests.unit.judges.calibration.runs import JUDGE, write_judged, write_run_file
 from tests.unit.test_gates import Scores, gates
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.gates import Verdict, judge, parse_gate
-from rag_harness.gates.decisive import beside_bounds, decisive_ends, how_sure
-from rag_harness.report.brief.gates_state import gates_state
-from rag_harness.report.summary_file import verdict_json
+from rag_harness.runs.gates import Verdict, judge, parse_gate
+from rag_harness.runs.gates.evidence import beside_bounds, decisive_ends, how_sure
+from rag_harness.tables.gate_states import gates_state
+from rag_harness.tables.summary import verdict_json
 from tests.unit.report.standing_tables import kinds, table
 
 

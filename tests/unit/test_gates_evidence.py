@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import GateRules, Verdict, check_gate, judge, parse_gate, verdict_lines
-from rag_harness.gates.calibrated import PeoplesMean
-from rag_harness.gates.evidence import decided
-from rag_harness.gates.grammar import Gate, Reference
-from rag_harness.measures import measure_named
+from rag_harness.core.errors import SettingsError
+from rag_harness.evaluation.measures import measure_named
+from rag_harness.runs.gates import GateRules, Verdict, check_gate, judge, parse_gate, verdict_lines
+from rag_harness.runs.gates.evidence import PeoplesMean, decided
+from rag_harness.runs.gates.grammar import Gate, Reference
 from rag_harness.stats import difference_bounds, mean_bounds, quantile_interval
 from tests.unit.test_gates import KNOWN, Scores, gates, of
 

@@ -8,10 +8,10 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from rag_harness.gates import judge, parse_gate
-from rag_harness.gates.family import judged_together
+from rag_harness.runs.gates import judge, parse_gate
+from rag_harness.runs.gates.evidence import judged_together
 from rag_harness.stats import holm
-from rag_harness.stats.binomial import binomial_distribution
+from rag_harness.stats.distributions import binomial_distribution
 from tests.unit.test_gates import Scores, of
 
 N = 60
@@ -27,7 +27,7 @@ def p_of(right: int, threshold: float) -> float:
 @pytest.fixture
 def without_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out how many cases more would settle a gate: no verdict hangs on it, and it is most of the time."""
-    monkeypatch.setattr("rag_harness.gates.evidence._needed", lambda *_: None)
+    monkeypatch.setattr("rag_harness.runs.gates.evidence._needed", lambda *_: None)
 
 
 @pytest.mark.usefixtures("without_forecast")

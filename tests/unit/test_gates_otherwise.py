@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import Gate, GateRules, Verdict, judge, parse_gate, verdict_lines
-from rag_harness.gates.early_stop import EarlyStop
-from rag_harness.gates.gates_of_run import measures_by_suite, read_gates
-from rag_harness.gates.grammar import Reference
+from rag_harness.core.errors import SettingsError
+from rag_harness.runs.gates import Gate, GateRules, Verdict, judge, parse_gate, verdict_lines
+from rag_harness.runs.gates.configuration import measures_by_suite, read_gates
+from rag_harness.runs.gates.early_stopping import EarlyStop
+from rag_harness.runs.gates.grammar import Reference
 from tests.unit.test_gates import Scores, of
 
 FLOOR = "t1: zero_result_rate <= 0.15"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import KnownNames, Verdict, check_gate, parse_gate
-from rag_harness.gates.early_stop import why_not
-from rag_harness.gates.gates_of_run import unit_of
-from rag_harness.gates.over_turns import OverTurns
+from rag_harness.core.errors import SettingsError
+from rag_harness.runs.gates import KnownNames, Verdict, check_gate, parse_gate
+from rag_harness.runs.gates.configuration import unit_of
+from rag_harness.runs.gates.early_stopping import why_not
+from rag_harness.runs.gates.grammar import OverTurns
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from rag_harness.gates import GateRules, Verdict, judge, parse_gate
-from rag_harness.report.baseline import saved_suite
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Query, is_in
+from rag_harness.core.types import Case, Query, is_in
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.gates import GateRules, Verdict, judge, parse_gate
+from rag_harness.tables.baseline import saved_suite
 from tests.unit.rows import make_row
 from tests.unit.tables import tables_of
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.gates import parse_gate
-from rag_harness.gates.untested_cases import fails_anyway
+from rag_harness.runs.gates import parse_gate
+from rag_harness.runs.gates.early_stopping import fails_anyway
 
 
 @pytest.mark.parametrize(

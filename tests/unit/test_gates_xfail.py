@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import GateRules, Verdict, judge, parse_gate
+from rag_harness.core.errors import SettingsError
+from rag_harness.runs.gates import GateRules, Verdict, judge, parse_gate
 from tests.unit.test_gates import Scores, gates, of
 
 WHY = "the embedded reader cannot"

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine import distributed
-from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.plugin.trials import TrialRunner
-from rag_harness.protocols import Experiment
-from rag_harness.results.repeat_names import repeat_fingerprint
-from rag_harness.settings import Settings
-from rag_harness.types import Case, Query
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Case, Query
+from rag_harness.frontends.pytest_plugin.trials import TrialRunner
+from rag_harness.records.experiment_names import repeat_fingerprint
+from rag_harness.runs import distributed
+from rag_harness.runs.journal import JOURNALS
+from rag_harness.runs.trial import Trial
 from tests.unit.rows import make_row
 
 ROW = make_row(experiment="mine", query_id="q1", query="?", fingerprint="print")

@@ -65,7 +65,7 @@ def test_what_imports_one_way_is_no_circle(tmp_path: Path) -> None:
 
 
 def test_the_files_of_the_package_are_looked_at() -> None:
-    assert {"rag_harness.plugin.session", "rag_harness.types"} <= _graph(_FOLDER).keys()
+    assert {"rag_harness.frontends.pytest_plugin.session", "rag_harness.core.types"} <= _graph(_FOLDER).keys()
 
 
 @cache

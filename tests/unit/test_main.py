@@ -90,7 +90,7 @@ def test_a_fault_of_ours_keeps_its_traceback(kb: Kb, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "where", ["rag_harness.authoring.kb.validation.graph", "rag_harness.commands.kb.graph_arguments"]
+    "where", ["rag_harness.authoring.kb.validation.graph", "rag_harness.frontends.cli.kb.graph_arguments"]
 )
 def test_ctrl_c_ends_with_130_and_one_line(
     kb: Kb, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
@@ -115,7 +115,7 @@ def test_each_command_has_its_functions_and_says_what_is_left_when_stopped() -> 
 
 def _fault(command: Command) -> str:
     place, _, function = command.place.partition(":")
-    parser, module = argparse.ArgumentParser(), import_module(place)
+    parser, module = argparse.ArgumentParser(), import_module(f"rag_harness.frontends.cli.{place}")
     missing = [
         each for each in (f"{function}_arguments", f"run_{function}") if not callable(getattr(module, each, None))
     ]

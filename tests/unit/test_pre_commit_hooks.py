@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from rag_harness.__main__ import COMMANDS, main
-from rag_harness.registry.installed import COMMAND
+from rag_harness.core.package import COMMAND
 
 HOOKS: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")

@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from rag_harness.__main__ import ALONE
-from rag_harness.registry.installed import VERSION
-from rag_harness.settings.profiles import parsed_toml
+from rag_harness.core.package import VERSION
+from rag_harness.core.settings.profiles import parsed_toml
 from tests.unit.pages import ROOT, found
 
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))

@@ -6,11 +6,11 @@ from contextlib import nullcontext
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import Gate, Reference, check_gate, parse_gate
-from rag_harness.gates.early_stop import EarlyStop
-from rag_harness.gates.gates_of_run import check_promises, measures_by_suite, read_gates, unit_of
-from rag_harness.gates.promises import Promise
+from rag_harness.core.errors import SettingsError
+from rag_harness.runs.gates import Gate, Reference, check_gate, parse_gate
+from rag_harness.runs.gates.configuration import check_promises, measures_by_suite, read_gates, unit_of
+from rag_harness.runs.gates.early_stopping import EarlyStop
+from rag_harness.runs.gates.grammar import Promise
 from tests.unit.test_gates import KNOWN
 
 

@@ -11,7 +11,7 @@ from importlib import import_module
 import pytest
 
 import rag_harness
-from rag_harness import registry
+from rag_harness.core import registry
 from tests.unit.pages import ROOT, place, read
 from tests.unit.public import EVERY, MODULES
 
@@ -23,7 +23,7 @@ _INSIDE = re.compile(r"^```python\n# rag_harness/.*?^```", re.DOTALL | re.MULTIL
 """A block that is a file of the package itself: it may import rooms."""
 _FROM = re.compile(r"\bfrom (rag_harness[\w.]*) import (?:\(([^)]*)\)|(.*))")
 _DOTTED = re.compile(r"(?<![\w./-])(rag_harness(?:\.\w+)+(?::\w+)?)(?![\w/])")
-"""``import rag_harness.errors``, ``rag_harness.load_results``, ``rag_harness.models.reader:app``."""
+"""``import rag_harness.core.errors``, ``rag_harness.load_results``, ``rag_harness.models.reader:app``."""
 
 
 def _named(text: str) -> set[str]:
@@ -60,21 +60,21 @@ def test_pages_and_examples_name_what_is_public() -> None:
 
 def test_the_pages_name_something() -> None:
     found = {name for page in PAGES for name in _named(read(page))}
-    assert {"rag_harness.JudgedMeasure", "rag_harness.spec_of", "rag_harness.errors.CriticalError"} <= found
-    assert {"rag_harness.models.reader.app", "rag_harness.load_results", "rag_harness.Experiment"} <= found
+    assert {"rag_harness.JudgedMeasure", "rag_harness.spec_of", "rag_harness.core.errors.CriticalError"} <= found
+    assert {"rag_harness.models.reader", "rag_harness.load_results", "rag_harness.Experiment"} <= found
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
         (
-            "```python\nfrom rag_harness.gates import (\n    Gate,  # why\n    judge as j,\n)\n```\n",
+            "```python\nfrom rag_harness.runs.gates import (\n    Gate,  # why\n    judge as j,\n)\n```\n",
             "gates.Gate gates.judge",
         ),
-        ("Say:\n\n    import rag_harness.report\n\n", "report"),
-        ("`rag_harness.errors.CriticalError` or `rag_harness.files.atomic`.", "errors.CriticalError files.atomic"),
-        ("The entry point `rag_harness.loaders`; `rag_harness.no.such.thing`; `rag_harness/files/log.py`", ""),
-        ("```python\n# rag_harness/studies/x.py\nfrom rag_harness.gates import judge\n```\n", ""),
+        ("Say:\n\n    import rag_harness.tables\n\n", "report"),
+        ("`rag_harness.core.errors.CriticalError` or `rag_harness.core.files`.", "errors.CriticalError files.atomic"),
+        ("The entry point `rag_harness.loaders`; `rag_harness.no.such.thing`; `rag_harness/core/log.py`", ""),
+        ("```python\n# rag_harness/studies/x.py\nfrom rag_harness.runs.gates import judge\n```\n", ""),
     ],
 )
 def test_what_a_page_names_is_found(text: str, found: str) -> None:

@@ -10,9 +10,9 @@ import pytest
 import rag_harness
 from docs.made import DOCS, IMAGES, PAGES, PICTURES
 from rag_harness.__main__ import ALONE, COMMANDS
-from rag_harness.expectations import known_kinds
-from rag_harness.measures import known_measures
-from rag_harness.settings import options
+from rag_harness.core.settings import options
+from rag_harness.evaluation.measures import known_measures
+from rag_harness.records.expectations import known_kinds
 from tests.unit.quick_parsing import no_garbage_looked_for
 
 

@@ -10,27 +10,28 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.stored import Stored
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.engine.workplace import Here
-from rag_harness.measures import Score, parts_of
-from rag_harness.measures.judged import JudgedMeasure, Material
+from rag_harness.core.lazy import Lazy
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.measures import Score, parts_of
+from rag_harness.evaluation.measures.judged import JudgedMeasure
+from rag_harness.evaluation.measures.opinion import Material
+from rag_harness.frontends.pytest_plugin.conversations import OwnTurns
+from rag_harness.frontends.pytest_plugin.judgements import Judgements
+from rag_harness.frontends.pytest_plugin.repeats import Repeats
+from rag_harness.frontends.pytest_plugin.session import RagSession
+from rag_harness.frontends.pytest_plugin.trials import RunResources
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.plugin.equipment import Equipment
-from rag_harness.plugin.judgements import Judgements
-from rag_harness.plugin.own_turns import OwnTurns
-from rag_harness.plugin.repeats import Repeats
-from rag_harness.plugin.session import RagSession
-from rag_harness.protocols import Experiment
-from rag_harness.report.wanted import WantedMeasures
-from rag_harness.results.repeat_names import repeat_fingerprint
-from rag_harness.results.result_paths import result_path
-from rag_harness.results.row import ExperimentResult, parse_row
-from rag_harness.results.score import Author, ScoreLine, row_digest
-from rag_harness.settings import Settings
-from rag_harness.types import Case, Query
-from rag_harness.work.once import Once
+from rag_harness.pipelines.result_paths import result_path
+from rag_harness.records.experiment_names import repeat_fingerprint
+from rag_harness.records.row import ExperimentResult, parse_row
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.runs.engine import LocalWorkplace
+from rag_harness.runs.journal import JOURNALS
+from rag_harness.runs.resume_store import ResumeStore
+from rag_harness.runs.trial import Trial
+from rag_harness.tables.requested_measures import WantedMeasures
 from tests.unit.rows import make_row
 
 TRIAL = Trial("mine", Case(Query("q1", "How long?")))
@@ -74,7 +75,7 @@ class Asked:
         return ["Return it within 30 days."]
 
 
-HERE = Here(Asked.settings, lambda _: "")
+HERE = LocalWorkplace(Asked.settings, lambda _: "")
 
 
 def repeats(
@@ -87,16 +88,16 @@ def repeats(
     async def keep(line: bytes) -> None:
         kept.append(line)
 
-    runs, stored = engine or Engine(), Stored(output, "this-run", anew=False)
+    runs, stored = engine or Engine(), ResumeStore(output, "this-run", anew=False)
     stored.look_for_the_dead()
     known = cast("RagSession", session or Asked())
     kit = SimpleNamespace(
-        engine=Once(lambda: runs),
-        stored=Once(lambda: stored),
-        journal=Once(lambda: SimpleNamespace(keep=keep)),
-        workplace=Once(workplace),
+        engine=Lazy(lambda: runs),
+        stored=Lazy(lambda: stored),
+        journal=Lazy(lambda: SimpleNamespace(keep=keep)),
+        workplace=Lazy(workplace),
     )
-    kit_, judgements = cast("Equipment", kit), cast("Judgements", SimpleNamespace(turns_of=lambda _: 0))
+    kit_, judgements = cast("RunResources", kit), cast("Judgements", SimpleNamespace(turns_of=lambda _: 0))
     return Repeats(known, kit_, judgements, OwnTurns(known, kit_, judgements))
 
 

@@ -16,7 +16,7 @@ ROW: dict[str, Any] = {
     "llm_answer": "Within 45 days.",
     "total_time_ms": 12.5,
     "stages": [{"name": "retrieve", "ms": 3.25, "calls": [{"role": "chat", "ms": 9.0, "prompt": "aa11"}]}],
-    "error": {"kind": "rag_harness.errors.CallError", "where": "/opt/x/rag_harness/engine/trial.py:12"},
+    "error": {"kind": "rag_harness.core.errors.CallError", "where": "/opt/x/rag_harness/runs/trial.py:12"},
     "fingerprint": "0123456789abcdef",
     "finished_at": "2026-11-29T19:11:24.123456+00:00",
     "score": 0.8333333333333334,

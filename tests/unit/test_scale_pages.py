@@ -8,8 +8,8 @@ from dataclasses import fields
 
 import yaml
 
-from rag_harness.retrieval.indexes.server.server_options import ClusterOptions, GraphOptions, cluster_options
-from rag_harness.settings.table import Settings
+from rag_harness.core.settings.options import Settings
+from rag_harness.retrieval.indexes.server_connection import ClusterOptions, GraphOptions, cluster_options
 from tests.unit.pages import DOCS, found, read, refusal
 
 HOW_TO = ["scale", "start-ray", "ray-on-kubernetes", "ray-on-slurm", "qdrant", "qdrant-on-kubernetes"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.gates import parse_gate
-from rag_harness.measures import Score
-from rag_harness.plugin.stop_plan import Watch, Watched, refusal, why_drafts_count
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.measures import Score
+from rag_harness.frontends.pytest_plugin.stop_plan import Watch, Watched, refusal, why_drafts_count
+from rag_harness.runs.gates import parse_gate
 
 IDS = [f"q{n}" for n in range(20)]
 CASES = [Case(Query(query_id, "?"), qrels={"a": 1}) for query_id in IDS]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.plugin.trial_ids import KnownTrials, param_id, trial_ids
-from rag_harness.types import TrialId
+from rag_harness.core.types import TrialId
+from rag_harness.frontends.pytest_plugin.items import KnownTrials, param_id, trial_ids
 
 QUERIES = {"q1", "own-q1", "q_direct_001"}
 KNOWN = KnownTrials(["e3", "e3-plain"], lambda: QUERIES, lambda: ["g1", "a-b.c"])

@@ -27,7 +27,7 @@ INSTEAD = {
     "not right": "wrong, or not correct",
 }
 """What is not printed, and what is said instead."""
-REMOVED = "settings/removed.py"
+REMOVED = "core/settings/removed.py"
 """Says what options are called that had another name."""
 _FORBIDDEN = re.compile("|".join(rf"(?<![\w-]){re.escape(each)}" for each in INSTEAD), re.IGNORECASE)
 CODE = sorted((ROOT / "rag_harness").rglob("*.py"))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rag_harness.plugin.worker_cost import WorkerCost, lost
+from rag_harness.frontends.pytest_plugin.progress import WorkerCost, lost
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_what_workers_cost(began: list[float], tests: float, processors: int, co
 
 
 def test_it_is_said_of_the_workers_that_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_harness.plugin.worker_cost.usable_processors", lambda: 2)
+    monkeypatch.setattr("rag_harness.frontends.pytest_plugin.progress.usable_processors", lambda: 2)
     cost = WorkerCost()
     for told in [(1.5, 1.8), (1.5, 1.7), (1.4, 1.7), (1.6, 1.8)]:
         cost.pytest_testnodedown(SimpleNamespace(workeroutput={"rag_cpu_seconds": told}))
@@ -32,5 +32,5 @@ def test_it_is_said_of_the_workers_that_told(monkeypatch: pytest.MonkeyPatch) ->
         "-n 4 costs time here: to begin took 6.0 s of 2 processors, all tests 1.0 s. Leave -n out: one process has as "
         "many calls in flight."
     ]
-    monkeypatch.setattr("rag_harness.plugin.worker_cost.usable_processors", lambda: 8)
+    monkeypatch.setattr("rag_harness.frontends.pytest_plugin.progress.usable_processors", lambda: 8)
     assert [*cost.lines()] == []

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rag_harness.registry.installed import NAME, VERSION
-from rag_harness.settings.profiles import parsed_toml
+from rag_harness.core.package import NAME, VERSION
+from rag_harness.core.settings.profiles import parsed_toml
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".github" / "workflows"

@@ -1,36 +1,178 @@
-"""Makes a question of a record, by the fields of its tool and by what ``--map`` says."""
+"""The mapping of the fields of a record to a question, by its tool, by its columns, and by --map."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rag_harness.authoring.importing.demands import Demand, kept_demands
-from rag_harness.authoring.importing.field_values import (
+from rag_harness.authoring.importing.records import (
     DOCUMENT_NAMES,
     TEXT_NAMES,
+    Demand,
+    Dialogue,
+    ImportedQuestion,
+    Notes,
+    are_messages,
     beside_texts,
     contexts_of,
+    dialogue_of,
     documents_of,
     flat,
+    kept_demands,
+    labels_of,
     noted_flag,
     object_text,
     other_members,
+    structured,
+    wanted_tools,
 )
-from rag_harness.authoring.importing.imported import ImportedQuestion
-from rag_harness.authoring.importing.labels import labels_of
-from rag_harness.authoring.importing.likely_columns import LOOKED_AT, likely_gold, likely_question
-from rag_harness.authoring.importing.messages import Dialogue, are_messages, dialogue_of, structured
-from rag_harness.authoring.importing.notes import Notes
-from rag_harness.authoring.importing.source_fields import SourceFields
-from rag_harness.authoring.importing.wanted_tools import wanted_tools
-from rag_harness.dataset.records.field_names import plain_name, value_at
-from rag_harness.dataset.records.list_cells import ListCellError
-from rag_harness.dataset.records.source_record import SourceRecord, plain_text
-from rag_harness.errors import DataError
+from rag_harness.core.errors import DataError
+from rag_harness.data.source_records import (
+    MEANINGS,
+    ListCellError,
+    SourceRecord,
+    given,
+    plain_name,
+    plain_text,
+    value_at,
+)
+
+# What is known of a tool's records: which of its fields is which of ours, and what has no counterpart.
+
+_BY_ANY_NAME = ("query", "ground_truth")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFields:
+    """The fields of one tool.
+
+    Attributes:
+        name: the tool, as ``--from`` names it.
+        fields: names of the tool for each field of ours; the first that a record has counts. A question and a ground
+            truth may have any other name of ``MEANINGS``, too, but for those that are something else below.
+        typical: names that only this tool has; one of them tells its files.
+        scored: names of answers and of what they were made of: they are scored, and are no gold.
+        unmatched: names without a counterpart, each with the reason.
+        unread: names that say nothing of a question, such as dates.
+        read_otherwise: names that ``expected`` or ``left_out`` reads.
+        objects: names of objects whose members are labels.
+        separator: what parts the texts of a cell of a CSV file.
+        is_synthetic: whether a record says that no person wrote its question.
+        type_of: the type of a question, where a record tells it; "" where it does not.
+        left_out: why a record is no question; "" where it is one.
+        expected: what the answer owes, as expectations.
+        no_question: what is said of a record without a question.
+    """
+
+    name: str
+    fields: Mapping[str, Sequence[str]]
+    typical: Sequence[str] = ()
+    scored: Sequence[str] = ()
+    unmatched: Mapping[str, str] = field(default_factory=dict)
+    unread: Sequence[str] = ()
+    read_otherwise: Sequence[str] = ()
+    objects: Sequence[str] = ()
+    separator: str = ""
+    is_synthetic: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    type_of: Callable[[Mapping[str, Any]], str] = lambda _: ""
+    left_out: Callable[[Mapping[str, Any]], str] = lambda _: ""
+    expected: Callable[[Mapping[str, Any]], Sequence[Demand]] = lambda _: ()
+    no_question: str = "a record without a question"
+
+    def names_of(self, ours: str) -> Sequence[str]:
+        """Return the names that a field of ours may have, those that count more first."""
+        own = self.fields.get(ours, ())
+        if ours not in _BY_ANY_NAME:
+            return own
+        others = {
+            plain_name(name)
+            for name in (*self.scored, *self.unmatched, *self.unread, *self.read_otherwise, *self.objects)
+        }
+        return (*own, *(name for name in MEANINGS[ours] if plain_name(name) not in others and name not in own))
+
+
+# Columns that probably hold questions or ground truths, by what stands in them and by their names.
+
+LOOKED_AT = 50
+"""The most records that are looked at."""
+_GOLD = (
+    "answer", "gold", "truth", "expected", "reference", "ideal", "correct", "solution", "target", "output", "response",
+    "reply", "result",
+)  # fmt: skip
+_GOLD_WORDS = frozenset({"gt", "a", "label", "antwort", "respuesta", "reponse"})
+_NO_GOLD = ("id", "score", "count", "date", "time", "type", "url", "source")
+_MARKS = ("?", "？", "؟", ";")
+_SENTENCE = 3
+"""Words that make a text more than a name."""
+
+
+def likely_question(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the column or path that probably holds the questions; "" where none looks like it."""
+    ranked = [(_asking(texts), name) for name, texts in _texts_by_path(rows).items()]
+    most, name = max(ranked, key=lambda each: each[0], default=(0.0, ""))
+    return name if most else ""
+
+
+def likely_gold(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the columns or paths that may hold ground truths: those with such names first, then those of sentences."""
+    found = {name: texts for name, texts in _texts_by_path(rows).items() if not _is_no_gold(name)}
+    named = [name for name in found if _is_named_gold(name)]
+    others = [
+        name
+        for name, texts in found.items()
+        if name not in named and 2 * len(texts) > len(rows) and _share_distinct(texts) > 0.5 and _has_sentences(texts)
+    ]
+    return [*named, *others]
+
+
+def _texts_by_path(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for path, text in _texts(row):
+            found.setdefault(path, []).append(text)
+    return found
+
+
+def _texts(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a row and of the objects in it, with their paths; of a list the first."""
+    for name, value in values.items():
+        inner = value if isinstance(value, Mapping) else {"": value}
+        for key, each in inner.items():
+            first = given(each[0] if isinstance(each, list) and each else each)
+            if isinstance(first, (str, int, float)) and not isinstance(first, bool) and str(first).strip():
+                yield f"{name}.{key}" if key else str(name), str(first).strip()
+
+
+def _asking(texts: Sequence[str]) -> float:
+    marked = sum(text.endswith(_MARKS) for text in texts) / len(texts)
+    sentences = sum(len(text.split()) >= _SENTENCE for text in texts) / len(texts)
+    shortness = 1 / (1 + sum(map(len, texts)) / len(texts) / 1000)
+    return (2 * marked + sentences) * _share_distinct(texts) * shortness
+
+
+def _share_distinct(texts: Sequence[str]) -> float:
+    return len({*texts}) / len(texts)
+
+
+def _has_sentences(texts: Sequence[str]) -> bool:
+    return 2 * sum(len(text.split()) >= _SENTENCE for text in texts) >= len(texts)
+
+
+def _is_named_gold(name: str) -> bool:
+    words = name.replace(".", "_").replace("-", "_").replace(" ", "_").casefold().split("_")
+    return any(each in plain_name(name) for each in _GOLD) or bool(_GOLD_WORDS & {*words})
+
+
+def _is_no_gold(name: str) -> bool:
+    last = name.replace(".", "_").replace("-", "_").replace(" ", "_").casefold().rpartition("_")[2]
+    is_retrieved = "context" in plain_name(name) or "retriev" in plain_name(name)
+    return is_retrieved or last in _NO_GOLD or last.removesuffix("s") in _NO_GOLD
+
+
+# Makes a question of a record, by the fields of its tool and by what ``--map`` says.
 
 _T = TypeVar("_T")
 MAPPED = (
@@ -69,9 +211,9 @@ class RecordMapping:
 
     def note_unfound(self, file: Path) -> None:
         """Note what ``--map`` names and no record has. It is for the end."""
-        for field, path in self._chosen.items():
-            if field not in self._found:
-                self._notes.lose(f"--map {field}={path}: no record has it", str(file))
+        for name, path in self._chosen.items():
+            if name not in self._found:
+                self._notes.lose(f"--map {name}={path}: no record has it", str(file))
 
     def note_missing_gold(self, file: Path) -> None:
         """Note that no question has a ground truth or owes anything, though columns may hold one. It is for the end."""

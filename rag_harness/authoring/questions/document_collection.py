@@ -1,24 +1,69 @@
-"""The documents that questions are about, and a search in them by words."""
+"""The documents that questions are about: a search by words, links between them, and superseded pages."""
 
 from __future__ import annotations
 
 import math
+import posixpath
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
+from urllib.parse import unquote
 
 from rag_harness.authoring.kb.plan import PlanPage
-from rag_harness.authoring.questions.editions import superseded_pages
 from rag_harness.authoring.questions.facts import Fact, read_facts
-from rag_harness.authoring.questions.planned import PlannedPages
-from rag_harness.authoring.questions.quotable_passages import seen
-from rag_harness.retrieval.chunking.heading_sections import read_sections
-from rag_harness.retrieval.lexical import Bm25Index
-from rag_harness.types import Chunk, Document, Hit
-from rag_harness.words.languages import ENGLISH
-from rag_harness.words.terms import terms
+from rag_harness.authoring.questions.planned_facts import PlannedPages
+from rag_harness.authoring.questions.sentence_facts import seen
+from rag_harness.core.text.languages import ENGLISH
+from rag_harness.core.text.terms import terms
+from rag_harness.core.types import Chunk, Document, Hit
+from rag_harness.models.reader_prompt import PromptSource, Version, versions
+from rag_harness.retrieval.bm25 import Bm25Index
+from rag_harness.retrieval.chunking.markdown import read_sections
+
+# Finds superseded pages: by metadata if there are any, else by what pages and their names say.
+
+
+def superseded_pages(documents: Sequence[Document]) -> dict[str, str]:
+    """Return the id of each superseded page with that of its replacement; "" if the replacement is not named."""
+    told = _told(documents)
+    return told if told or any("status" in each.metadata for each in documents) else _read(documents)
+
+
+def _told(documents: Sequence[Document]) -> dict[str, str]:
+    named = {str(each.metadata.get("id", each.doc_id)): each.doc_id for each in documents}
+    found = {each.doc_id: "" for each in documents if each.metadata.get("status") == "outdated"}
+    for document in documents:
+        old = str(document.metadata.get("supersedes") or "")
+        if named.get(old, old) in {each.doc_id for each in documents} if old else False:
+            found[named.get(old, old)] = document.doc_id
+    return found
+
+
+def _read(documents: Sequence[Document]) -> dict[str, str]:
+    # A source's filename ends at the first blank.
+    known = versions(PromptSource(n, each.doc_id.replace(" ", "-"), each.text) for n, each in enumerate(documents))
+    families: dict[str, list[int]] = defaultdict(list)
+    for number, version in known.items():
+        families[version.family].append(number)
+    found = {documents[number].doc_id: "" for number, version in known.items() if version.superseded}
+    for members in families.values():
+        current = _current(members, known)
+        for number in members:
+            if current is not None and number != current:
+                found[documents[number].doc_id] = documents[current].doc_id
+    return found
+
+
+def _current(members: Sequence[int], known: Mapping[int, Version]) -> int | None:
+    for one in members if len(members) > 1 else ():
+        if all(known[one].supersedes(known[other]) for other in members if other != one):
+            return one
+    return None
+
+
+# The documents that questions are about, and a search in them by words.
 
 CHUNK = 1_000
 """From so many characters on, a chunk is closed: some paragraphs of one section."""
@@ -168,3 +213,41 @@ def _chunks(document: Document) -> Iterator[Chunk]:
                 name, about = f"{document.doc_id}#{number}", document.metadata
                 yield Chunk(name, document.doc_id, text, start, block.end, section.path, number, metadata=about)
                 number, start = number + 1, block.end
+
+
+# The documents that a document leads to: by its links, else by a search for its words.
+
+_TARGET = re.compile(r"\]\(<?([^)<>#?\s]{1,300})(?:[#?][^)\s]{0,100})?>?(?:\s[^)]{0,200})?\)")
+_FOUND = 3
+"""How many pages a search adds."""
+
+
+def neighbours(document: Document, collection: DocumentCollection) -> list[str]:
+    """Return the current documents that a document links to, then those nearest to its title and headings."""
+    linked = [_resolved(document.doc_id, target) for target in _TARGET.findall(document.text)]
+    found = [hit.chunk.doc_id for hit in collection.nearest(_about(document))]
+    near = [doc_id for doc_id in dict.fromkeys(found) if doc_id not in linked and doc_id != document.doc_id][:_FOUND]
+    known = collection.by_id
+    both = dict.fromkeys([*linked, *near])
+    return [name for name in both if name in known and name != document.doc_id and name not in collection.superseded]
+
+
+def are_linked(first: Document, second: Document) -> bool:
+    """Whether one of two documents links to the other."""
+    pairs = ((first, second), (second, first))
+    return any(
+        _resolved(one.doc_id, target) == two.doc_id for one, two in pairs for target in _TARGET.findall(one.text)
+    )
+
+
+def leads_to(quote: str, doc_id: str, other: str) -> bool:
+    """Whether a quote of one document links to another."""
+    return any(_resolved(doc_id, target) == other for target in _TARGET.findall(quote))
+
+
+def _about(document: Document) -> str:
+    return f"{document.title} {document.text[:300]}"
+
+
+def _resolved(doc_id: str, target: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(doc_id), unquote(target)))

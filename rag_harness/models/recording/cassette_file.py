@@ -1,21 +1,169 @@
-"""One interaction as a file in vcrpy's format.
-
-Of the headers only the content type is kept, so no key, cookie or organisation reaches the disk. The times are those
-below the recording. They are in the metadata at the end of the file; a file that was cut short lacks that end.
-"""
+"""Cassette files in vcrpy's format: one interaction, or those of an experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rag_harness.errors import DataError
-from rag_harness.files.json_text import read_json
-from rag_harness.models.recording.cleaned_request import CleanedRequest
-from rag_harness.models.recording.own_shape import OwnShape, read_own_shape
-from rag_harness.work.once import IMPORTING
+from rag_harness.core.errors import DataError
+from rag_harness.core.json_text import read_json
+from rag_harness.core.lazy import IMPORTING
+from rag_harness.models.recording.scrubbing import CleanedRequest
+
+# Fast reader and writer for the usual form of a recording in vcrpy's YAML. It imports neither YAML nor vcrpy.
+#
+# Importing YAML takes a third of a second, and writing a recording 4 ms. A run that is killed meanwhile would have to
+# pay again for answers that wait to be written. One regular expression matches the whole file. A file with a different
+# byte, or with rarer scalars (quoted, folded, binary), does not match; the caller then uses a real parser.
+
+_URL = r"https?://[\w.:/?&=%+~@,;-]*[\w/=]"
+_KIND = r"[a-z]+/[\w.+-]*\w(?:; ?[\w-]+=[\w-]+)*"
+_NUMBER = r"\d+\.\d+"
+_DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?\+00:00"
+_VERSION = r"[^'\n]+"
+_FILE = re.compile(
+    rf"""version: 1
+interactions:
+- request:
+    method: (?P<method>POST|PUT|PATCH)
+    uri: (?P<url>{_URL})
+    body: \|-
+(?P<request>(?:      .*\n|\n)+)    headers:
+      content-type:
+      - {_KIND}
+  response:
+    status:
+      code: (?P<status>[1-5]\d\d)
+      message: OK
+    headers:
+      content-type:
+      - (?P<kind>{_KIND})
+    body:
+      string: \|(?P<end>[+-]?)
+(?P<body>(?:        .*\n|\n)+)metadata:
+  rag_harness: (?P<schema>\d+)
+  total_ms: (?P<total>{_NUMBER})
+  ttft_ms: (?P<ttft>{_NUMBER}|null)
+(?:  recorded_at: '(?P<recorded_at>{_DATE})'
+)?(?:  version: '(?P<version>{_VERSION})'
+)?(?:  session: '(?P<session>{_VERSION})'
+)?""",
+    re.ASCII,
+)
+_JSON = "application/json"
+_WRITTEN = """version: 1
+interactions:
+- request:
+    method: {method}
+    uri: {url}
+    body: |-
+{request}    headers:
+      content-type:
+      - {sent}
+  response:
+    status:
+      code: {status}
+      message: OK
+    headers:
+      content-type:
+      - {kind}
+    body:
+      string: |{ends}
+{body}metadata:
+  rag_harness: {schema}
+  total_ms: {total}
+  ttft_ms: {ttft}
+{dated}"""
+_ODD = re.compile(r"[^\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+"""Characters that YAML reads as line ends, or writes in another way."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnShape:
+    """The parts of a file, as text."""
+
+    method: str
+    url: str
+    request: str
+    status: int
+    kind: str
+    body: str
+    schema: int
+    total_ms: float
+    ttft_ms: float | None
+    recorded_at: str = ""
+    version: str = ""
+    session: str = ""
+
+    def written(self) -> str | None:
+        """Return the content of the file, or None where it does not fit this form."""
+        ends = "-" if not self.body.endswith("\n") else "+" if self.body.endswith("\n\n") else ""
+        dated = f"  recorded_at: '{self.recorded_at}'\n" if self.recorded_at else ""
+        dated += f"  version: '{self.version}'\n" if self.version else ""
+        dated += f"  session: '{self.session}'\n" if self.session else ""
+        ttft = "null" if self.ttft_ms is None else self.ttft_ms
+        text = _WRITTEN.format(
+            method=self.method,
+            url=self.url,
+            request=_indented(self.request, 6),
+            sent=_JSON,
+            status=self.status,
+            kind=self.kind,
+            ends=ends,
+            body=_indented(self.body.removesuffix("\n"), 8),
+            schema=self.schema,
+            total=self.total_ms,
+            ttft=ttft,
+            dated=dated,
+        )
+        return text if read_own_shape(text) == self else None
+
+
+def read_own_shape(text: str) -> OwnShape | None:
+    """Return the parts of a file, or None where any byte differs from this form."""
+    found = _FILE.fullmatch(text)
+    if found is None or _ODD.search(text):
+        return None
+    request, body = _block(found["request"], 6, "-"), _block(found["body"], 8, found["end"])
+    if request is None or body is None:
+        return None
+    ttft = None if found["ttft"] == "null" else float(found["ttft"])
+    return OwnShape(
+        found["method"],
+        found["url"],
+        request,
+        int(found["status"]),
+        found["kind"],
+        body,
+        int(found["schema"]),
+        float(found["total"]),
+        ttft,
+        found["recorded_at"] or "",
+        found["version"] or "",
+        found["session"] or "",
+    )
+
+
+def _indented(text: str, indent: int) -> str:
+    return "".join(f"{' ' * indent}{line}\n" if line else "\n" for line in text.split("\n"))
+
+
+def _block(lines: str, indent: int, end: str) -> str | None:
+    """Return the text of a block of lines (YAML 1.1, 9.2). ``end`` says how its last line ends are treated."""
+    if lines.startswith(("\n", " " * (indent + 1))):
+        return None  # its indent would differ from that of the first line
+    text = lines[indent:].replace("\n" + " " * indent, "\n")
+    return text if end == "+" else text.rstrip("\n") + ("" if end == "-" else "\n")
+
+
+# One interaction as a file in vcrpy's format.
+#
+# Of the headers only the content type is kept, so no key, cookie or organisation reaches the disk. The times are those
+# below the recording. They are in the metadata at the end of the file; a file that was cut short lacks that end.
 
 SCHEMA_VERSION = 1
 MOST_CASSETTE_BYTES = 2**27
@@ -213,3 +361,118 @@ def _check_depth(events: Iterable[Any]) -> None:
 def _check_schema(schema: int) -> None:
     if schema > SCHEMA_VERSION:
         raise ValueError(f"it was made by a newer release (schema {schema})")
+
+
+# A file of vcrpy's format with the interactions of an experiment, beside the folders that have a file for each.
+#
+# ``<folder>/e3.yaml``. Every interaction has its own ``metadata``: the digest of its request, by which it is found,
+# and
+# what a recording has beside. vcrpy passes over them. A lookup reads neither YAML nor any interaction but its own.
+
+_HEAD = "version: 1\ninteractions:\n"
+_BEGIN = "\n- request:\n"
+_METADATA = re.compile(r"^  metadata:\n    digest: (?P<digest>[0-9a-f]{24})\n(?P<rest>(?:    .*\n)+)\Z", re.MULTILINE)
+_ONE = "\nmetadata:\n"
+
+
+def cassette_of(interactions: Mapping[str, str]) -> str:
+    """Return the content of a file, made of the contents of files with one interaction, by the digest of the request.
+
+    Raises:
+        ValueError: one of them is in no form that the harness writes.
+    """
+    return _HEAD + "".join(_entry(digest, text) for digest, text in interactions.items())
+
+
+def _entry(digest: str, text: str) -> str:
+    interaction, end, metadata = text.removeprefix(_HEAD).rpartition(_ONE)
+    if not (end and text.startswith(_HEAD) and interaction.startswith("- request:\n")):
+        raise ValueError(f"{digest} is in a form that cannot be packed")
+    lines = "".join(f"  {line}\n" for line in metadata.splitlines())
+    return f"{interaction}\n  metadata:\n    digest: {digest}\n{lines}"
+
+
+class ExperimentCassette:
+    """The interactions of one file.
+
+    Args:
+        file: the file.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        try:
+            self._text = cassette_text(file)
+        except (OSError, ValueError) as error:
+            raise DataError(f"The recordings {file} cannot be read: {error}.") from error
+
+    @cached_property
+    def _entries(self) -> dict[str, tuple[int, int]]:
+        """The place of each whole interaction in the text, by digest."""
+        found = ((self._metadata(span), span) for span in self._spans)
+        return {match["digest"]: span for match, span in found if match}
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """Begin and end of each interaction in the text, whole or not."""
+        begins, at = [], self._text.find(_BEGIN)
+        while at >= 0:
+            begins.append(at + 1)
+            at = self._text.find(_BEGIN, at + 1)
+        return [*zip(begins, [*begins[1:], len(self._text)], strict=True)]
+
+    @cached_property
+    def fault(self) -> str:
+        """What is wrong with the file, with the line; empty where every interaction is whole."""
+        if not self._text.startswith(_HEAD) or not self._spans or self._spans[0][0] != len(_HEAD):
+            return f"{self.file}, line 1: it does not begin as a recording of this tool"
+        for span in self._spans:
+            if not self._metadata(span):
+                return f"{self.file}, line {self._line(span[0])}: the recording that begins there is not whole"
+        return ""
+
+    @property
+    def digests(self) -> list[str]:
+        """The digests of all requests, in the order of the file."""
+        return [*self._entries]
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._entries
+
+    def read(self, digest: str) -> Recorded:
+        """Return the interaction with this digest.
+
+        Raises:
+            DataError: it is damaged; names file and line.
+        """
+        begin, end = self._entries[digest]
+        metadata = self._metadata((begin, end))
+        assert metadata is not None
+        lines = "".join(f"{line[2:]}\n" for line in metadata["rest"].splitlines())
+        try:
+            return read_interaction_text(f"{_HEAD}{self._text[begin : metadata.start()]}metadata:\n{lines}")
+        except Exception as error:
+            why = " ".join(str(error).split())[:200]
+            raise DataError(
+                f"The recording at {self.file}, line {self._line(begin)} cannot be read: {why}. Take the file as it "
+                f"was from your repository, or remove this recording and record it again."
+            ) from error
+
+    def readable(self) -> Iterator[tuple[Path, Recorded]]:
+        """Yield the interactions that can be read, each with file and line."""
+        for digest, (begin, _) in self._entries.items():
+            try:
+                yield self.file.with_name(f"{self.file.name}:{self._line(begin)}"), self.read(digest)
+            except DataError:
+                continue
+
+    def _metadata(self, span: tuple[int, int]) -> re.Match[str] | None:
+        # The metadata are the last lines: a search from the beginning would read each prompt.
+        at = self._text.rfind("\n  metadata:\n", *span)
+        return _METADATA.match(self._text, at + 1, span[1]) if at >= 0 else None
+
+    def _line(self, place: int) -> int:
+        return self._text.count("\n", 0, place) + 1

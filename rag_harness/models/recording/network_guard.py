@@ -1,8 +1,4 @@
-"""A guard for replay: opening an internet socket is an error that names the code that tried it.
-
-Python's audit events report every library. A hook cannot be removed, so it is added once and checks whether the guard
-is on.
-"""
+"""A guard that makes internet sockets an error in a replay, and proxies from the environment."""
 
 from __future__ import annotations
 
@@ -10,8 +6,15 @@ import sys
 import traceback
 from collections.abc import Collection
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
-from rag_harness.errors import RecordingMissError
+from rag_harness.core.errors import RecordingMissError
+
+# A guard for replay: opening an internet socket is an error that names the code that tried it.
+#
+# Python's audit events report every library. A hook cannot be removed, so it is added once and checks whether the
+# guard
+# is on.
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Names of this machine for itself."""
@@ -73,3 +76,11 @@ def _caller() -> str:
     quiet = ("socket.py", "network_guard.py", "selectors.py", "base_events.py", "selector_events.py")
     frames = [frame for frame in traceback.extract_stack() if not frame.filename.endswith(quiet)]
     return f"{frames[-1].filename}:{frames[-1].lineno} ({frames[-1].name})" if frames else "somebody"
+
+
+# Proxies from the environment.
+
+
+def proxy_of(scheme: str, host: str) -> str | None:
+    """Return the environment's proxy for a host. None for a direct connection, as to this machine."""
+    return None if host in LOOPBACK or proxy_bypass(host) else getproxies().get(scheme)

@@ -8,20 +8,36 @@ A chart without data says so.
 
 from __future__ import annotations
 
-from rag_harness.page.charts.curve import Curve, CurveLine, CurvePoint, curve
-from rag_harness.page.charts.dots import Dot, Dots, dots
-from rag_harness.page.charts.estimates import Estimate, Series
-from rag_harness.page.charts.fills import fill_number
-from rag_harness.page.charts.heat_map import HeatMap, heat_map
-from rag_harness.page.charts.histogram import Distribution, Histogram, histogram
-from rag_harness.page.charts.interval_bar import IntervalBar, interval_bar
-from rag_harness.page.charts.lines import Lines, lines
-from rag_harness.page.charts.pareto import pareto
-from rag_harness.page.charts.pie import Pie, PieSlice, pie
-from rag_harness.page.charts.scatter import Point, Scatter, scatter
-from rag_harness.page.charts.stacked import Stacked, StackedBar, stacked
-from rag_harness.page.charts.staircase import Staircase, staircase
-from rag_harness.page.charts.stylesheet import stylesheet
+from rag_harness.page.charts.bars import (
+    Dot,
+    Dots,
+    IntervalBar,
+    Pie,
+    PieSlice,
+    Stacked,
+    StackedBar,
+    dots,
+    interval_bar,
+    pie,
+    stacked,
+)
+from rag_harness.page.charts.distributions import Distribution, HeatMap, Histogram, heat_map, histogram
+from rag_harness.page.charts.frame import Estimate, Series, fill_number
+from rag_harness.page.charts.plots import (
+    Curve,
+    CurveLine,
+    CurvePoint,
+    Lines,
+    Point,
+    Scatter,
+    Staircase,
+    curve,
+    lines,
+    pareto,
+    scatter,
+    staircase,
+)
+from rag_harness.page.charts.svg import stylesheet
 
 __all__ = [
     "Curve",

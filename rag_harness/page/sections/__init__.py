@@ -1,4 +1,4 @@
-"""The sections of the report, in their order. Each file has one: a function of the runs, now first, then before."""
+"""The sections of the report, in their order."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from rag_harness.page.content import Section
+from rag_harness.page.drawings import FIGURES
+from rag_harness.page.race import race
 from rag_harness.page.run import Run
-from rag_harness.page.sections.about_run import about_run
-from rag_harness.page.sections.charts import charts
-from rag_harness.page.sections.decisions import decisions
-from rag_harness.page.sections.diff import diff
-from rag_harness.page.sections.differences import differences
+from rag_harness.page.sections.comparison import diff, differences
 from rag_harness.page.sections.failures import failures
-from rag_harness.page.sections.first_screen import first_screen
-from rag_harness.page.sections.method import method
-from rag_harness.page.sections.race import race
-from rag_harness.page.sections.retrieval import retrieval
-from rag_harness.page.sections.scorecard import scorecard
-from rag_harness.page.sections.slices import slices
-from rag_harness.page.sections.terms import terms
+from rag_harness.page.sections.first_screen import decisions, first_screen
+from rag_harness.page.sections.method import about_run, method, terms
+from rag_harness.page.sections.scorecard import retrieval, scorecard, slices
+
+# The section of figures, each with a table of its data. The one that compares experiments is on the first screen.
+
+
+def charts(runs: Sequence[Run]) -> Section | None:
+    """Return the figures of the first run; None where nothing can be drawn."""
+    found = [figure for drawn in FIGURES if (figure := drawn(runs[0])) is not None]
+    return Section("charts", "Charts", found) if found else None
+
+
+# The sections of the report, in their order. Each file has one: a function of the runs, now first, then before.
 
 SectionOf: TypeAlias = Callable[[Sequence[Run]], "Section | None"]
 SECTIONS: tuple[SectionOf, ...] = (

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rag_harness.derived.attribution.cause_names import TOP_LEVEL
-from rag_harness.derived.attribution.causes_text import explained, gold_alone
-from rag_harness.derived.attribution.failing import Suspect, possible_failures, suspect_at
-from rag_harness.gates.units import value_said
+from rag_harness.core.types import TrialId
+from rag_harness.diagnosis.cause_lines import explained, gold_alone
+from rag_harness.diagnosis.causes import TOP_LEVEL
+from rag_harness.diagnosis.failed_cases import FailedCase, possible_failures, suspect_at
 from rag_harness.page.content import Block, Cell, FailedTrial, Failures, Prose, Section, Table, word_cells
 from rag_harness.page.run import Run
-from rag_harness.report.misses import cut
-from rag_harness.report.wording import counted
-from rag_harness.results.causes import CauseLine
-from rag_harness.types import TrialId
+from rag_harness.records.causes import CauseLine
+from rag_harness.runs.gates.verdict import value_said
+from rag_harness.tables.failure_messages import cut
+from rag_harness.tables.wording import counted
 
 SHOWN_FAILURES = 10
 _QUERY = 200
@@ -115,7 +115,7 @@ def _worst(run: Run) -> Iterator[Block]:
             yield Failures(name, shown, len(found))
 
 
-def _unexplained(run: Run, name: str, suspect: Suspect) -> FailedTrial:
+def _unexplained(run: Run, name: str, suspect: FailedCase) -> FailedTrial:
     values = {m: run.tables[name].values(m, {}).get(suspect.query_id) for m in ("token_f1", "evidence_recall")}
     evidence = ", ".join(f"{measure} {value_said(value)}" for measure, value in values.items() if value is not None)
     query = cut(run.query_of(name, suspect.query_id), _QUERY)

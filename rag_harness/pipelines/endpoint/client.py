@@ -1,35 +1,209 @@
-"""Client of a service: it reads recordings first, then calls the network, with retries as for chat models."""
+"""Client of a service: recordings first, then the network, with retries, errors and MCP."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError, RecordingMissError
-from rag_harness.models.anew import session_of_turn
-from rag_harness.models.chat.failures import PassingError
-from rag_harness.models.recording.cassettes import CleanedRequest, Recorded
+from rag_harness.core.deadline import Deadline
+from rag_harness.core.errors import (
+    CriticalError,
+    DeadlineError,
+    ModelCallError,
+    ModelOutputError,
+    RagHarnessError,
+    RecordingMissError,
+)
+from rag_harness.core.settings.endpoints import EndpointSpec
+from rag_harness.core.settings.secrets import bare_address
+from rag_harness.models.call_context import session_of_turn
+from rag_harness.models.recording.cassette_file import Recorded
 from rag_harness.models.recording.playback import Playback
-from rag_harness.models.recording.scrubbing import Cleaner
-from rag_harness.models.retrying import retried
-from rag_harness.pipelines.endpoint.heard import Heard, heard_of
-from rag_harness.pipelines.endpoint.listening import Listening, keep_spans, kept_spans, spans_file
-from rag_harness.pipelines.endpoint.mcp import tool_content
-from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
-from rag_harness.pipelines.endpoint.request import Request
-from rag_harness.pipelines.endpoint.service_answer import AnswerReader
-from rag_harness.pipelines.endpoint.sessions import SessionId, Talk
-from rag_harness.settings.endpoint_spec import EndpointSpec
-from rag_harness.traces.span_inbox import AwaitedTrace
-from rag_harness.traces.span_record import SpanRecord
-from rag_harness.work.deadline import Deadline
+from rag_harness.models.recording.scrubbing import CleanedRequest, Cleaner, forms_of
+from rag_harness.models.retries import PassingError, retried
+from rag_harness.pipelines.endpoint.answer import AnswerReader
+from rag_harness.pipelines.endpoint.decoders import ResponseDecoder, decoder_of, parsed_json
+from rag_harness.pipelines.endpoint.requests import Request, SessionId, SessionTurn
+from rag_harness.pipelines.endpoint.spans import AwaitedTrace, Listening, keep_spans, kept_spans, spans_file
+from rag_harness.pipelines.otel.spans import SpanRecord
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Exchange, WireAnswer
+
+
+# A tool over MCP's Streamable HTTP: initialize, tools/call, and the content of the result.
+#
+# Model Context Protocol, revision 2025-06-18, "Transports": one address; JSON-RPC by POST; JSON or a stream as
+# response.
+
+PROTOCOL_VERSION = "2025-06-18"
+SESSION_HEADER = "mcp-session-id"
+_HELLO = {
+    "protocolVersion": PROTOCOL_VERSION,
+    "capabilities": {},
+    "clientInfo": {"name": "rag-harness", "version": "1"},
+}
+
+
+class McpSession:
+    """A session with an MCP server. It is initialized once, before the first call.
+
+    Args:
+        post: sends a request; returns the headers and the JSON of the response, or None without one.
+    """
+
+    def __init__(self, post: Callable[[Request], Awaitable[tuple[Any, Any]]]) -> None:
+        self._post = post
+        self._joins: tuple[tuple[str, str], ...] | None = None
+        self._lock: asyncio.Lock | None = None
+
+    async def joined(self, request: Request) -> Request:
+        """Return ``request`` with the headers of the session. The session is opened if needed.
+
+        Raises:
+            ModelCallError: the server refuses a session.
+        """
+        self._lock = self._lock or asyncio.Lock()
+        async with self._lock:
+            joins = self._joins = self._joins or await self._opened(request)
+        return replace(request, headers=(*request.headers, *joins))
+
+    async def _opened(self, request: Request) -> tuple[tuple[str, str], ...]:
+        hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _HELLO}
+        headers, said = await self._post(replace(request, body=hello))
+        result = _result_of(said, "the MCP server")
+        session = headers.get(SESSION_HEADER)
+        joins = (("mcp-protocol-version", str(result.get("protocolVersion", PROTOCOL_VERSION))),)
+        joins += ((SESSION_HEADER, session),) if session else ()
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        await self._post(replace(request, body=ready, headers=(*request.headers, *joins)))
+        return joins
+
+    def forget(self, request: Request) -> bool:
+        """Open a new session before the next call; return whether ``request`` belonged to a session.
+
+        Many calls may notice at the same time that a session has ended. Only the first one opens the new session.
+        """
+        is_joined = SESSION_HEADER in dict(request.headers)
+        if self._joins is not None and request.headers[-len(self._joins) :] == self._joins:
+            self._joins = None
+        return is_joined
+
+
+def tool_content(response: Any, name: str) -> dict[str, Any]:
+    """Return the result of a call for the paths: ``text`` (all texts joined), ``content``, ``structuredContent``.
+
+    If a tool has no structured content, but its text is a JSON object, ``structuredContent`` is that object.
+
+    Raises:
+        ModelCallError: the server or the tool reports an error.
+        ModelOutputError: the response is no result of a tool.
+    """
+    result = _result_of(response, name)
+    content = result.get("content", [])
+    if not isinstance(content, list):
+        raise ModelOutputError(f"{name} answered with no result of a tool: {json.dumps(result)[:200]}")
+    texts = [item["text"] for item in content if isinstance(item, Mapping) and isinstance(item.get("text"), str)]
+    if result.get("isError"):
+        raise ModelCallError(f"{name}: the tool says that it failed: {' '.join(texts)[:300]}")
+    text = "\n".join(texts)
+    return {"structuredContent": _object(text), **result, "text": text}
+
+
+def _result_of(response: Any, name: str) -> Mapping[str, Any]:
+    if isinstance(response, Mapping) and isinstance(response.get("error"), Mapping):
+        error = response["error"]
+        raise ModelCallError(f"{name} refused: {error.get('message')} (code {error.get('code')})")
+    result = response.get("result") if isinstance(response, Mapping) else None
+    if not isinstance(result, Mapping):
+        raise ModelOutputError(f"{name} answered with no JSON-RPC result: {json.dumps(response)[:200]}")
+    return result
+
+
+def _object(text: str) -> Any:
+    try:
+        found = parsed_json(text.encode(), "", "") if text.lstrip()[:1] == "{" else None
+    except ModelOutputError:
+        return None
+    return found
+
+
+# Errors for HTTP statuses that are no success: temporary, for this call, or for all calls.
+
+_HALTING = {
+    401: "the key is missing or wrong",
+    402: "there is no credit",
+    403: "the key may not do this",
+    404: "there is nothing at this address",
+    405: "it does not take this method",
+}
+_PASSING = {408, 409, 425, 429}
+_SHOWN = 200
+
+
+class StatusError(Exception):
+    """A temporary error status; ``response`` says how long to wait."""
+
+    def __init__(self, message: str, response: Any) -> None:
+        super().__init__(message)
+        self.response = response
+
+
+def hidden(text: str, secrets: tuple[str, ...]) -> str:
+    """Remove secrets from a message of a server or a library. Messages go into rows and logs."""
+    written = {form for secret in secrets for form in forms_of(secret)}
+    # Messages quote texts, and quoting doubles each backslash.
+    written |= {form.replace("\\", "\\\\") for form in written}
+    for form in sorted(written, key=len, reverse=True):
+        text = text.replace(form, "…")
+    return text
+
+
+def hide(error: Exception, secrets: tuple[str, ...]) -> None:
+    """Remove secrets from an error that quotes a service."""
+    error.args = tuple(hidden(said, secrets) if isinstance(said, str) else said for said in error.args)
+    if isinstance(error, ModelOutputError):
+        error.raw = hidden(error.raw, secrets)
+
+
+def broken_connections() -> tuple[type[Exception], ...]:
+    """Return the errors that mean: no connection, or a broken one."""
+    from httpx2 import HTTPError
+
+    return HTTPError, ConnectionError
+
+
+def is_nobody_there(error: BaseException) -> bool:
+    """Return whether an error means that no connection was made."""
+    from httpx2 import ConnectError
+
+    return isinstance(error, ConnectError)
+
+
+def refused(response: Any, said: str, name: str, where: str) -> Exception:
+    """Return the error for the status of ``response``. ``said`` is the body, ``where`` the place of the spec."""
+    status = response.status_code
+    shown = " ".join(said.split())[:_SHOWN]
+    if 300 <= status < 400:
+        to = bare_address(response.headers.get("location", "nowhere"))
+        return CriticalError(
+            f"{name} answered {status}: it redirects to {to}. Redirects are not followed, for the headers would go "
+            f"there too. If that is the service, name it as url in {where}."
+        )
+    if status in _HALTING:
+        return CriticalError(
+            f"{name} refused with {status}: {_HALTING[status]}. It said: {shown!r}. Check url and headers in {where}."
+        )
+    if status in _PASSING or status >= 500:
+        return PassingError(StatusError(f"{status}: {shown}", response))
+    return ModelCallError(f"{name} refused the request with {status}: {shown!r}")
+
+
+# Client of a service: it reads recordings first, then calls the network, with retries as for chat models.
 
 
 @dataclass(frozen=True)
@@ -152,7 +326,7 @@ class Client:
             raise
 
     def _replayed(self, request: Request, found: Recorded, file: Path) -> ServiceReply:
-        heard = heard_of(self._spec, found.content_type)
+        heard = decoder_of(self._spec, found.content_type)
         heard.add(found.body)
         document = self._document(heard)
         sent = request.in_session(json.loads(found.session) if found.session else None)
@@ -224,7 +398,7 @@ class Client:
             await asyncio.to_thread(self._playback.save, keep, replace(answered.recorded, session=said))
         return _reply(answered, sent, session)
 
-    def _document(self, heard: Heard, talk: Talk | None = None) -> Any:
+    def _document(self, heard: ResponseDecoder, talk: SessionTurn | None = None) -> Any:
         """Return the JSON of an answer.
 
         Raises:

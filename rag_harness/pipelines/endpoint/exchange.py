@@ -1,8 +1,9 @@
-"""One call over the network: sent when limiter and budget allow, parsed while it arrives, with its times."""
+"""One call over the network, within limits and budget, parsed while it arrives."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,21 +13,54 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from rag_harness.errors import ModelOutputError
-from rag_harness.models.call import CALL, Call
-from rag_harness.models.chat.failures import PassingError
-from rag_harness.models.meter import Meter
-from rag_harness.models.recording.cassettes import Recorded
-from rag_harness.models.unpacked import MOST_REPLY_BYTES
-from rag_harness.models.wire import AiohttpTransport
-from rag_harness.pipelines.endpoint.charged import ChargedTransport
-from rag_harness.pipelines.endpoint.heard import Heard, heard_of
-from rag_harness.pipelines.endpoint.mcp import McpSession
-from rag_harness.pipelines.endpoint.parsing import parsed_json
-from rag_harness.pipelines.endpoint.refusals import StatusError, refused
-from rag_harness.pipelines.endpoint.request import Request
-from rag_harness.settings.endpoint_spec import EndpointSpec
-from rag_harness.types import Usage
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.core.settings.endpoints import EndpointSpec
+from rag_harness.core.types import Usage
+from rag_harness.models.call_context import CALL, NO_USAGE, Call, note_what_is_sent, upper_bound
+from rag_harness.models.decompression import MOST_REPLY_BYTES
+from rag_harness.models.http_transport import AiohttpTransport, MeteredTransport
+from rag_harness.models.recording.cassette_file import Recorded
+from rag_harness.models.retries import PassingError
+from rag_harness.models.throttling import Meter, Money, RateLimiter
+from rag_harness.pipelines.endpoint.client import McpSession, StatusError, refused
+from rag_harness.pipelines.endpoint.decoders import ResponseDecoder, decoder_of, parsed_json
+from rag_harness.pipelines.endpoint.requests import Request
+
+# HTTP transport to a service, with limits and costs.
+
+
+class ChargedTransport(MeteredTransport):
+    """Sends a call when limiter and budget allow it.
+
+    Args:
+        inner: the transport to the service.
+        limiter: caps, and the window of calls in flight.
+        money: the budget; None without a limit.
+        usd: the price of a call. None: the price table's price for the model of the request.
+    """
+
+    def __init__(self, inner: Any, limiter: RateLimiter, money: Money | None, usd: float | None) -> None:
+        super().__init__(inner, limiter, money)
+        self._usd = usd
+
+    async def _admit(self, call: Call) -> None:
+        await super()._admit(call)
+        try:
+            await note_what_is_sent()
+        except BaseException:
+            call.settle(NO_USAGE)
+            self._end(call)
+            raise
+
+    def _call(self, content: bytes) -> Call:
+        asked = json.loads(content) if content else {}
+        if self._usd is None and isinstance(asked, dict) and "messages" in asked:
+            return super()._call(content)
+        most = upper_bound(content, {})
+        return Call(most, lambda usage: (self._usd or 0.0) * usage.calls)
+
+
+# One call over the network: sent when limiter and budget allow, parsed while it arrives, with its times.
 
 LONGEST_END = 0.1
 """Seconds that a complete stream may take to close."""
@@ -63,7 +97,7 @@ class Exchange:
         self._session = McpSession(self._post) if spec.kind == "mcp" else None
         self.has_answered = False
 
-    async def answer(self, request: Request, document: Callable[[Heard], Any]) -> WireAnswer:
+    async def answer(self, request: Request, document: Callable[[ResponseDecoder], Any]) -> WireAnswer:
         """Send ``request`` and return the answer, with its JSON read by ``document``.
 
         Raises:
@@ -78,7 +112,7 @@ class Exchange:
         try:
             if self._spec.usd_per_call is not None:
                 call.settle(Usage(calls=1))
-            heard = heard_of(self._spec, kind)
+            heard = decoder_of(self._spec, kind)
             content = await self._whole(response, heard)
             found = document(heard)
             self._settle(call, self._usage(found))
@@ -139,13 +173,13 @@ class Exchange:
         try:
             if self._spec.usd_per_call is not None:
                 response.extensions[CALL].settle(Usage())  # the price is that of a question
-            heard = heard_of(self._spec, response.headers.get("content-type", ""))
+            heard = decoder_of(self._spec, response.headers.get("content-type", ""))
             content = await self._whole(response, heard)
             return response.headers, heard.document() if content.strip() else None
         finally:
             await response.aclose()
 
-    async def _whole(self, response: httpx2.Response, heard: Heard | None = None) -> bytes:
+    async def _whole(self, response: httpx2.Response, heard: ResponseDecoder | None = None) -> bytes:
         parts = list[bytes]()
         coming = self._parts(response, heard)
         async for part in coming:
@@ -157,7 +191,7 @@ class Exchange:
                 break
         return b"".join(parts)
 
-    async def _parts(self, response: httpx2.Response, heard: Heard | None) -> AsyncIterator[bytes]:
+    async def _parts(self, response: httpx2.Response, heard: ResponseDecoder | None) -> AsyncIterator[bytes]:
         # A response closes itself at its end, and closing charges the call. The usage must be read before that.
         held = httpx2.Response(response.status_code, headers=response.headers, stream=_Held(response))
         async for part in held.aiter_bytes():

@@ -1,18 +1,64 @@
-"""Packing of sections into pieces within the limit: whole sections where they fit, else blocks with overlap.
-
-Lengths are in tokens."""
+"""Packing of sections into chunks within the limit, balanced and with overlap, and the place of each chunk."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, pairwise
+from typing import Any
 
-from rag_harness.errors import ChunkTooLongError
-from rag_harness.protocols import Tokenizer
-from rag_harness.retrieval.chunking.borders import parts
-from rag_harness.retrieval.chunking.heading_sections import Header, HeadingSection, MarkdownBlock
+from rag_harness.core.errors import ChunkTooLongError
+from rag_harness.core.protocols import Tokenizer
+from rag_harness.core.text.page_names import numbered
+from rag_harness.core.types import Chunk, Document
+from rag_harness.retrieval.chunking import ChunkingSettings
+from rag_harness.retrieval.chunking.markdown import (
+    NEWLINE,
+    Header,
+    Heading,
+    HeadingSection,
+    MarkdownBlock,
+    body_start,
+    read_headings,
+)
+
+# Borders for cutting a block that is too long for a chunk: sentences, lines, words, and at last characters.
+
+_LINE_END = re.compile(r"(?:\r\n?|\n)(?:[ \t]*(?:\r\n?|\n))*")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*_]*\s+|[。！？][”’」』）]*\s*")
+_WORD = re.compile(r"\S+\s*")
+_PROSE = (_SENTENCE_END, _LINE_END)
+_ROWS = (_LINE_END, _SENTENCE_END)
+
+
+def parts(text: str, start: int, end: int, width: int, *, by_line: bool) -> list[tuple[int, int]]:
+    """Cut ``text[start:end]`` at its best kind of border. Each part keeps the white space after it.
+
+    Words are grouped, and characters are cut, to about ``width`` characters. The parts cover the whole. There are at
+    least two parts, unless there is only one character.
+    """
+    for pattern in _ROWS if by_line else _PROSE:
+        borders = [match.end() for match in pattern.finditer(text, start, end) if match.end() < end]
+        if borders:
+            return list(pairwise([start, *borders, end]))
+    borders = list(_words(text, start, end, width)) or list(range(start, end, min(width, (end - start + 1) // 2)))[1:]
+    return list(pairwise([start, *borders, end]))
+
+
+def _words(text: str, start: int, end: int, width: int) -> Iterator[int]:
+    behind = start
+    for word in _WORD.finditer(text, start, end):
+        if behind > start and word.end() - start > width:
+            yield behind
+            start = behind
+        behind = word.end()
+
+
+# Packing of sections into pieces within the limit: whole sections where they fit, else blocks with overlap.
+#
+# Lengths are in tokens.
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +256,178 @@ def _without_contained(pieces: Iterable[Piece]) -> list[Piece]:
         if piece.start < piece.end and (not kept or piece.end > kept[-1].end):
             kept.append(piece)
     return kept
+
+
+# Balanced cutting of a section that is too long for a chunk: pieces of similar length, where possible.
+
+_TRIES = 4
+
+
+class Balancer:
+    """Cuts sections of one page into pieces between ``least`` and ``max_tokens``."""
+
+    def __init__(self, document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> None:
+        self._document, self._tokenizer, self._settings = document, tokenizer, settings
+
+    def pieces(self, section: HeadingSection) -> list[Piece]:
+        """Return the pieces in the order of the page, each within ``max_tokens``.
+
+        With full pieces, the last one has only the rest. If the rest is less than ``least``, lower limits are tried,
+        down to equal pieces. A limit never cuts a block that fits. The cut whose shortest piece is longest is used.
+        """
+        full = self._cut(section, self._settings.max_tokens)
+        if len(full) < 2 or self._shortest(full) >= self._settings.least:
+            return full
+        tried = [self._cut(section, limit) for limit in self._limits(section, len(full))]
+        return max([full, *(pieces for pieces in tried if len(pieces) == len(full))], key=self._shortest)
+
+    def _cut(self, section: HeadingSection, limit: int) -> list[Piece]:
+        packer = Packer(self._document.doc_id, self._document.text, self._tokenizer, limit, self._settings.overlap)
+        return packer.pieces([section])
+
+    def _limits(self, section: HeadingSection, pieces: int) -> list[int]:
+        most, overlap = self._settings.max_tokens, self._settings.overlap
+        whole = self._tokenizer.count([self._document.text[section.start : section.end]])[0]
+        even = (whole + overlap * (pieces - 1)) // pieces + 1
+        lowest = max(even, overlap + 1, self._longest_whole(section))
+        return sorted({lowest + (most - lowest) * step // _TRIES for step in range(_TRIES)}) if lowest < most else []
+
+    def _longest_whole(self, section: HeadingSection) -> int:
+        counts = self._tokenizer.count(list(self._wholes(section)))
+        return max((count for count in counts if count <= self._settings.max_tokens), default=0)
+
+    def _wholes(self, section: HeadingSection) -> Iterator[str]:
+        """Yield the parts that a lower limit must not cut: blocks, headings with text, rows with a header, lines."""
+        text, before = self._document.text, section.titles
+        for block in section.blocks:
+            yield text[before.start if before and before.title else block.start : block.end]
+            if block.header and block.start >= block.header.end:
+                yield text[block.header.start : block.header.end] + text[block.start : block.end]
+            if block.code:
+                yield from NEWLINE.split(text[block.start : block.end])
+            before = block
+
+    def _shortest(self, pieces: Sequence[Piece]) -> int:
+        texts = [piece.repeated_header + self._document.text[piece.start : piece.end] for piece in pieces]
+        return min(self._tokenizer.count(texts))
+
+
+def one_section(sections: Sequence[HeadingSection], path: tuple[str, ...] = ()) -> HeadingSection:
+    """Return all ``sections`` as one. Later headings become blocks that stay with their text."""
+    first, *more = sections
+    blocks = list(first.blocks)
+    for section in more:
+        blocks += [section.titles] if section.titles else []
+        blocks += section.blocks
+    return HeadingSection(path, first.titles, tuple(blocks))
+
+
+# Parser for the front matter of a page: plain ``key: value`` lines, as in books and static sites.
+
+_LINE = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
+_QUOTED = re.compile(r"""(["'])(.*)\1""")
+_COMMENT = re.compile(r"(?<!\s)\s+#.*$")
+_WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
+def front_matter(text: str) -> dict[str, str | int]:
+    """Return the top-level keys with a plain value. Lists and nested values are left out.
+
+    Quotes around a value and comments after it are removed, and whole numbers become numbers. Of a repeated key, the
+    last value counts. A page without front matter gives nothing.
+    """
+    lines = text[: body_start(text)].replace("\r\n", "\n").replace("\r", "\n")
+    return {match[1]: _value(match[2]) for match in _LINE.finditer(lines) if match[2][0] not in "[{|>#"}
+
+
+def _value(written: str) -> str | int:
+    quoted = _QUOTED.fullmatch(written)
+    if quoted:
+        return quoted[2]
+    plain = _COMMENT.sub("", written)
+    return int(plain) if _WHOLE_NUMBER.fullmatch(plain) else plain
+
+
+# The place of a chunk in a book: its module and chapter, the heading above it, and the address of that heading.
+
+INTRODUCTION = "Introduction"
+"""The heading of the text before a page's first H2 or H3. The page need not have such a heading."""
+DEEPEST_HEADING = 3
+"""Deeper headings belong to the H2 or H3 above them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadingPlace:
+    """The introduction of a page (level 0), or a heading down to H3, with the text below it.
+
+    ``start`` is an offset in the page. ``anchor`` is GitHub's anchor, empty without a heading.
+    """
+
+    start: int
+    level: int
+    heading: str
+    anchor: str
+    path: tuple[str, ...]
+
+
+class HeadingPlaces:
+    """The places of one page, in order. The first is its introduction."""
+
+    def __init__(self, document: Document) -> None:
+        self._document, self._front = document, front_matter(document.text)
+        self._places = list(_places(document))
+        self._starts = [place.start for place in self._places]
+
+    def at(self, offset: int) -> HeadingPlace:
+        """Return the place of the character at ``offset``."""
+        return self._places[max(0, bisect_right(self._starts, offset) - 1)]
+
+    def within(self, start: int, end: int) -> Sequence[HeadingPlace]:
+        """Return the place at ``start`` and all that begin before ``end``."""
+        first = max(0, bisect_right(self._starts, start) - 1)
+        return self._places[first : max(first + 1, bisect_right(self._starts, end - 1))]
+
+    def chunk(self, index: int, piece: Piece, place: HeadingPlace | None = None, path: Sequence[str] = ()) -> Chunk:
+        """Return the chunk of ``piece`` with the place ``place``, by default that of its first character.
+
+        Its metadata is that of the page and ``heading``, ``anchor``, ``section_ids`` (the anchors of all places in it);
+        ``module``, ``module_title`` and ``chapter`` if the front matter names a module; ``url`` if it has one.
+        """
+        found = place or self.at(piece.start)
+        held = [each.anchor for each in self.within(piece.start, piece.end) if each.anchor]
+        return Chunk(
+            chunk_id=f"{self._document.doc_id}#chunk_{index}",
+            doc_id=self._document.doc_id,
+            text=piece.repeated_header + self._document.text[piece.start : piece.end],
+            start=piece.start,
+            end=piece.end,
+            section=tuple(path) or found.path,
+            index=index,
+            repeated_header=piece.repeated_header,
+            metadata={**self._book(), **self._document.metadata, **self._address(found), "section_ids": held},
+        )
+
+    def _book(self) -> dict[str, Any]:
+        # A chapter without its module is ambiguous: every module has a chapter 1.
+        named = ("module", "module_title", "chapter") if "module" in self._front else ()
+        return {key: self._front[key] for key in named if key in self._front}
+
+    def _address(self, place: HeadingPlace) -> dict[str, Any]:
+        page = self._front.get("url")
+        address = f"{page}#{place.anchor}" if place.anchor else str(page)
+        return {"heading": place.heading, "anchor": place.anchor, **({"url": address} if page else {})}
+
+
+def _places(document: Document) -> Iterator[HeadingPlace]:
+    headings = read_headings(document.text)
+    anchors = numbered(heading.title for heading in headings)
+    title = _page_title(headings)
+    path = (title.title if title else document.title,)
+    yield HeadingPlace(body_start(document.text), 0, INTRODUCTION, anchors[0] if title else "", path)
+    for heading, anchor in zip(headings, anchors, strict=True):
+        if heading.level <= DEEPEST_HEADING and heading is not title:
+            yield HeadingPlace(heading.start, heading.level, heading.title, anchor, heading.path)
+
+
+def _page_title(headings: Sequence[Heading]) -> Heading | None:
+    return headings[0] if headings and headings[0].level == 1 and headings[0].title else None

@@ -1,7 +1,4 @@
-"""Trial opening of a shard in a child process. For a damaged shard the engine may request 77 GB and crash.
-
-The child runs this file as a script. It imports only the engine, so that the start takes milliseconds.
-"""
+"""Trial opening of a shard in a child process, because the engine may crash on a damaged one."""
 
 from __future__ import annotations
 
@@ -11,6 +8,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+# The child runs this file as a script. It imports only the engine, so that the start takes milliseconds.
 
 SECONDS = 120.0
 _AROUND = 2 << 30

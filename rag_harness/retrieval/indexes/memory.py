@@ -1,15 +1,14 @@
-"""The index registered as ``memory``: qdrant-client's in-memory mode, ``QdrantClient(":memory:")``."""
+"""The index ``memory``: qdrant-client's in-memory mode."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rag_harness.errors import SettingsError
-from rag_harness.protocols import Index, RetrievalParts
-from rag_harness.retrieval.indexes import qdrant_server
-from rag_harness.retrieval.indexes.live import LivePoints
-from rag_harness.retrieval.indexes.live_server import ServerPoints
-from rag_harness.settings import Settings
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.protocols import Index, RetrievalParts
+from rag_harness.core.settings import Settings
+from rag_harness.retrieval.indexes import LivePoints, server
+from rag_harness.retrieval.indexes.server import ServerPoints
 
 
 def create(parts: RetrievalParts) -> Index:
@@ -20,7 +19,7 @@ def create(parts: RetrievalParts) -> Index:
         PrerequisiteError: qdrant-client is not installed; names the extra.
     """
     _check_no_server(parts.settings)
-    return qdrant_server.create(parts)
+    return server.create(parts)
 
 
 def open_points(settings: Settings, _folder: Path, name: str) -> LivePoints:

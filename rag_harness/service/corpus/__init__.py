@@ -1,1 +1,1 @@
-"""The documents of a service: each collection belongs to a tenant, and changes as a whole while it is searched."""
+"""The documents of a service: collections of tenants that change while they are searched."""

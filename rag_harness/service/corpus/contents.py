@@ -1,13 +1,22 @@
-"""The contents of a collection at one moment. They never change: each change makes new contents."""
+"""The contents of a collection at one moment: documents, search variants, term weights, and the state that answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any, Literal
 
-from rag_harness.dataset.knowledge_base import pages_digest
-from rag_harness.types import Chunk, Document
+from rag_harness.core.protocols import ChunkWriter, Experiment
+from rag_harness.core.text.terms import terms
+from rag_harness.core.types import Chunk, Document, IndexSpec
+from rag_harness.data.documents import pages_digest
+from rag_harness.models.call_context import LONGEST_ANSWER
+from rag_harness.retrieval.retrievers import Rarity
+
+# The contents of a collection at one moment. They never change: each change makes new contents.
 
 
 @dataclass(frozen=True)
@@ -24,7 +33,7 @@ class CutDocument:
 
 
 @dataclass(frozen=True)
-class Held:
+class LiveDocument:
     """A document that questions find.
 
     Attributes:
@@ -73,9 +82,9 @@ class Contents:
     Contents with the same documents are equal, whatever happened before. So their answers are equal, too.
     """
 
-    held: tuple[Held, ...] = ()
+    held: tuple[LiveDocument, ...] = ()
 
-    def changed(self, add: Iterable[Held] = (), remove: Iterable[int] = ()) -> Contents:
+    def changed(self, add: Iterable[LiveDocument] = (), remove: Iterable[int] = ()) -> Contents:
         """Return the contents after a change. New documents replace those of their names; ``remove`` are rows."""
         added, gone = {each.name: each for each in add}, set(remove)
         stay = [each for each in self.held if each.row not in gone and each.name not in added]
@@ -87,7 +96,7 @@ class Contents:
         return [each.document for each in self.held]
 
     @cached_property
-    def by_name(self) -> dict[str, Held]:
+    def by_name(self) -> dict[str, LiveDocument]:
         """Each document by its name."""
         return {each.name: each for each in self.held}
 
@@ -104,3 +113,116 @@ class Contents:
     def folder(self) -> str:
         """The folder from which a run would read them; here they come from the collection."""
         return ""
+
+
+# One state of a collection. A question keeps the state with which it began until it is answered.
+
+DEFAULT = "default"
+"""The collection for requests that name none; it begins with a folder of documents."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What answers questions about one state of a collection.
+
+    Attributes:
+        experiment: the experiment over these documents.
+        strict: the variant that answers in mode strict; None if the experiment has none.
+        document: returns a document of this state by the ``doc_id`` of its chunks; KeyError if it does not exist.
+        generation: counts the states of the collection.
+        check: raises QueryTooLongError if a question is too long for the embedder.
+        longest_answer: most characters of an answer; a longer one counts as an error of the model.
+        refusals: phrases that decline, besides those that are known.
+    """
+
+    experiment: Experiment
+    strict: Experiment | None
+    document: Callable[[str], Document]
+    generation: int
+    check: Callable[[str], None] = lambda _question: None
+    longest_answer: int = LONGEST_ANSWER
+    refusals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """The details of a document, without its text.
+
+    ``status`` is ``pending``, ``ready`` or ``failed``; ``why`` says why it failed, or which charset was guessed;
+    ``dropped`` counts what was left out, by reason; ``coverage`` is the share of the text's characters, blanks aside,
+    that lie in chunks.
+    """
+
+    doc_id: str
+    name: str
+    status: Literal["pending", "ready", "failed", "deleting"]
+    why: str
+    chunks: int
+    dropped: dict[str, int]
+    coverage: float | None
+    bytes: int
+    created: str
+
+
+# The ways in which an experiment searches documents. A collection keeps one index, with points for each way.
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to search documents: ``parts.retrieval(spec)``, or ``parts.rewritten(retrieval, writer)``.
+
+    Attributes:
+        spec: how documents are cut and embedded.
+        writer: makes other texts of chunks, by which they are found; None if they are found by their own.
+        of: the number of the way that has these chunks, if there is a writer.
+    """
+
+    spec: IndexSpec
+    writer: ChunkWriter | None = None
+    of: int = 0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells it from other ways, as plain JSON."""
+        written = {} if self.writer is None else {"rewritten_by": self.writer.identity, "of": self.of}
+        return {"spec": asdict(self.spec), **written}
+
+    @property
+    def key(self) -> str:
+        """The same as text."""
+        return json.dumps(self.identity, sort_keys=True)
+
+
+# The weights of words in a collection that changes: a chunk is counted when it comes, and again when it goes.
+
+
+class LiveTerms:
+    """Counts how many chunks of a collection have each word. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, Chunk] = {}
+        self._having: Counter[str] = Counter()
+
+    def over(self, chunks: Sequence[Chunk]) -> Rarity:
+        """Return the weights over these chunks. Chunks of the last state are not counted again."""
+        now = {id(chunk): chunk for chunk in chunks}
+        # A copy, since questions under way read the last counts.
+        having = self._having.copy()
+        having.update(_words(now[each] for each in now.keys() - self._chunks.keys()))
+        gone = _words(self._chunks[each] for each in self._chunks.keys() - now.keys())
+        having.subtract(gone)
+        for word in gone:
+            if having[word] == 0:
+                del having[word]
+        self._chunks, self._having = now, having
+        return _Counted(len(chunks), having)
+
+
+def _words(chunks: Iterable[Chunk]) -> list[str]:
+    return [word for chunk in chunks for word in terms(chunk.text, chunk.language)]
+
+
+class _Counted(Rarity):
+    def __init__(self, count: int, having: Counter[str]) -> None:
+        super().__init__(())
+        self._count, self._having = count, having

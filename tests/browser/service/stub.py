@@ -126,10 +126,10 @@ class Stub:
         """Return the application."""
         from fastapi import FastAPI
 
-        from rag_harness.service.routes import page
+        from rag_harness.service import routes as page
 
         app = FastAPI()
-        app.include_router(page.router)
+        app.include_router(page.page_router)
         for method, path, answer in (
             ("POST", "/query", self._query),
             ("POST", "/conversations", self._begin),

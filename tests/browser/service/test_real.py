@@ -18,7 +18,7 @@ from tests.browser.service.test_add import listed
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from rag_harness.service.state.folder import StateFolder
+    from rag_harness.service.database import StateFolder
 
 ROOT = Path(__file__).parents[3]
 STUDIED = "At what time on the delivery day does Swiftfox text the two-hour window for an express parcel?"
@@ -27,11 +27,10 @@ STUDIED = "At what time on the delivery day does Swiftfox text the two-hour wind
 @contextmanager
 def service(folder: Path, experiment: str, rootdir: Path, **chosen: Any) -> Iterator[tuple[str, StateFolder]]:
     """Serve an experiment, and yield its address and its state."""
-    from rag_harness.service.app import create_app
+    from rag_harness.core.settings.loading import load_settings
+    from rag_harness.service.database import StateFolder
     from rag_harness.service.options import Options
-    from rag_harness.service.server import opened
-    from rag_harness.service.state.folder import StateFolder
-    from rag_harness.settings.loading import load_settings
+    from rag_harness.service.server import create_app, opened
 
     settings = load_settings({**chosen, "cache_dir": str(folder / "cache")}, rootdir=rootdir)
     options = Options(experiment, folder / "state", kb=rootdir / "kb" if chosen["profile"] == "mock" else None)
@@ -119,7 +118,7 @@ def test_a_document_is_added_found_and_deleted(chromium: Browser, tmp_path: Path
 
 
 def test_a_key_that_may_only_ask(chromium: Browser, tmp_path: Path) -> None:
-    from rag_harness.service.access.service_keys import make
+    from rag_harness.service.keys import make_key as make
 
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "tents.md").write_text("# Tents\n\nReturn a tent within thirty days.\n", encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rag_harness.traces.seen_trace import SeenTrace
+from rag_harness.pipelines.otel.steps import SeenTrace
 
 PAGES = {
     "returns.md": "You can return a lamp within 45 days of its delivery, unused and in its box.",

@@ -15,9 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rag_harness.traces.in_process.provider import end_root, new_provider, traced_trial
-from rag_harness.traces.otlp.otlp_written import request_of
-from rag_harness.traces.span_record import SpanRecord
+from rag_harness.pipelines.otel.in_process import end_root, new_provider, traced_trial
+from rag_harness.pipelines.otel.spans import SpanRecord, request_of
 from tests.examples.traced.did import Did
 
 KEPT = Path(__file__).parents[2] / "unit" / "traces" / "kept"

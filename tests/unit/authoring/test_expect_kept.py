@@ -8,8 +8,8 @@ from typing import Any
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.questions.review.page import html_of
-from rag_harness.authoring.questions.review.reviewed_rows import accepted, edited, question_digest
-from rag_harness.commands import FOUND
+from rag_harness.authoring.questions.review.rows import accepted, edited, question_digest
+from rag_harness.frontends.cli import FOUND
 from tests.unit.authoring.questions.review.drafts import ROWS, drafted, read, row, showing, write
 from tests.unit.authoring.questions.review.test_page import data_of
 

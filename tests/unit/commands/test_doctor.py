@@ -16,11 +16,11 @@ import pytest
 from packaging.requirements import Requirement
 
 from rag_harness.__main__ import main
-from rag_harness.commands import checkup
-from rag_harness.commands.checkup import installation
-from rag_harness.commands.checkup.suite_settings import without_secrets
-from rag_harness.models import local_weights
-from rag_harness.registry import installed
+from rag_harness.core import package
+from rag_harness.frontends.cli import doctor as checkup
+from rag_harness.frontends.cli import doctor as installation
+from rag_harness.frontends.cli.doctor import without_secrets
+from rag_harness.models import model_names
 
 KEY = "sk-very-secret-1234567890"
 package_lines, extra_lines = cache(installation.package_lines), cache(installation.extra_lines)
@@ -67,7 +67,7 @@ def test_an_empty_folder_is_no_fault_and_is_told_how_to_begin(capsys: pytest.Cap
 
 def test_every_package_that_is_always_needed_has_its_version(capsys: pytest.CaptureFixture[str]) -> None:
     _, said = doctor(capsys)
-    always = [each for each in map(Requirement, requires(installed.NAME) or []) if each.marker is None]
+    always = [each for each in map(Requirement, requires(package.NAME) or []) if each.marker is None]
     assert len(always) > 15
     for each in always:
         assert f"  {each.name} " in said
@@ -138,7 +138,7 @@ def test_a_folder_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str])
 def test_weights_that_are_not_there_are_a_fault_where_the_mode_needs_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: str, state: str
 ) -> None:
-    monkeypatch.setattr(local_weights, "find_spec", lambda name: None)
+    monkeypatch.setattr(model_names, "find_spec", lambda name: None)
     suite(f"rag_mode = {mode}")
     status, said = doctor(capsys)
     assert status == (state == "broken")

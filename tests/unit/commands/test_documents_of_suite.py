@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.commands.with_settings import documents_of
+from rag_harness.frontends.cli.options import documents_of
 from tests.unit.authoring.questions.review.drafts import row, write
 from tests.unit.authoring.questions.shop import folder
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from rag_harness.__main__ import ALONE, CANNOT_RUN, COMMANDS, main, parser_of
-from rag_harness.plugin.options import GROUPS
-from rag_harness.settings import help_sentence, options
+from rag_harness.core.settings import help_sentence, options
+from rag_harness.frontends.pytest_plugin.options import GROUPS
 
 MOST_OPTIONS = 85
 FIRST_STEPS = 10

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.__main__ import main
-from rag_harness.commands.schema import schema_text
-from rag_harness.dataset.expected_tools import tools_of
-from rag_harness.dataset.queries import lines_of
-from rag_harness.derived.tuning.space_file import read_space
-from rag_harness.errors import SettingsError
-from rag_harness.expectations import expectations_of, known_kinds
-from rag_harness.settings.configurations import checked_value, known_parameters
-from rag_harness.settings.endpoints import read_endpoint
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings.configurations import checked_value, known_parameters
+from rag_harness.core.settings.endpoints import read_endpoint
+from rag_harness.data.queries import lines_of
+from rag_harness.diagnosis.tuning.space import read_space
+from rag_harness.frontends.cli.results import schema_text
+from rag_harness.records.cases import tools_of
+from rag_harness.records.expectations import expectations_of, known_kinds
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("queries", "endpoint", "space")

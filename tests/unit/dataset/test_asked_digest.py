@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.dataset.asked_digest import asked_digest
-from rag_harness.files.sources import file_digest
+from rag_harness.core.files import file_digest
+from rag_harness.data.datasets import asked_digest
 
 ROOT = Path(__file__).parents[3]
 

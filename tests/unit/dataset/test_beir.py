@@ -9,11 +9,11 @@ from time import perf_counter
 
 import pytest
 
-from rag_harness.dataset.beir import BeirDataset, read_beir
-from rag_harness.dataset.data import Data
-from rag_harness.errors import DataError
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Case, Document, Query
+from rag_harness.core.errors import DataError
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Case, Document, Query
+from rag_harness.data.beir import BeirDataset, read_beir
+from rag_harness.data.datasets import Data
 
 NFCORPUS = Path(__file__).parents[3].parent / "shared/data/nfcorpus/nfcorpus.zip"
 

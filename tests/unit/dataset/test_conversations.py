@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.dataset.conversations import (
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Case, Message, Query
+from rag_harness.data.conversations import (
     DECLINES,
     MOST_TURNS,
     SaidTurn,
@@ -19,9 +21,7 @@ from rag_harness.dataset.conversations import (
     rows_of_line,
     with_turns,
 )
-from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import DataError
-from rag_harness.types import Case, Message, Query
+from rag_harness.data.queries import read_queries
 
 LAMP: dict[str, Any] = {"query": "How long can I return a lamp?", "ground_truth": "45 days"}
 TURNS: list[dict[str, Any]] = [LAMP, {"query": "And a chair?", "reply": "Also 45 days, dear."}, {"query": "?"}]

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.document_languages import language_of, languages_said, with_languages
-from rag_harness.dataset.knowledge_base import read_knowledge_base
-from rag_harness.errors import SettingsError
-from rag_harness.settings import Settings
-from rag_harness.types import Document
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Document
+from rag_harness.data.documents import language_of, languages_said, read_knowledge_base, with_languages
 from tests.unit.words.test_languages import PROSE
 
 GERMAN_PAGES = Path(__file__).parents[2] / "data/german"

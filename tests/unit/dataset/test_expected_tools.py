@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.dataset.expected_tools import MOST_TOOLS, tools_as_json
-from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import DataError
-from rag_harness.types import Case, ExpectedTool
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Case, ExpectedTool
+from rag_harness.data.queries import read_queries
+from rag_harness.records.cases import MOST_TOOLS, tools_as_json
 
 
 def read(folder: Path, **line: Any) -> list[Case]:

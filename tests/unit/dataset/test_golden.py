@@ -9,17 +9,15 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.kb.page_markdown import parse_page
-from rag_harness.dataset.gold import resolve
-from rag_harness.dataset.golden import GoldenEntry, read_golden
-from rag_harness.dataset.placeholder import placeholder_for
-from rag_harness.dataset.queries import read_queries
-from rag_harness.dataset.slugs import numbered
-from rag_harness.errors import DataError
-from rag_harness.measures.ranking import evaluate
+from rag_harness.authoring.kb.page import parse_page
+from rag_harness.core.errors import DataError
+from rag_harness.core.text.page_names import numbered
+from rag_harness.core.types import Chunk, Document
+from rag_harness.data.golden import GoldenEntry, read_golden, resolve
+from rag_harness.data.queries import placeholder_for, read_queries
+from rag_harness.evaluation.measures.ranking import evaluate
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.retrieval.chunking.sections import chunk_document
-from rag_harness.types import Chunk, Document
+from rag_harness.retrieval.chunking.chunkers import chunk_sections
 
 EXAMPLE = '[{"query": "…", "expected_document_id": "page.md#heading", "justification": "…"}]'
 ENTRY = {"query": "How long may I return?", "expected_document_id": "a.md", "justification": "Says so."}
@@ -230,7 +228,7 @@ OTHER = Document("b.md", "# Shipping\n\nBy post.\n", "Shipping")
 def chunks_of(max_tokens: int = 512) -> list[Chunk]:
     settings = ChunkingSettings(max_tokens, overlap=0)
     pages = [Document("a.md", PAGE, "Returns"), OTHER]
-    return [chunk for page in pages for chunk in chunk_document(page, Words(), settings)]
+    return [chunk for page in pages for chunk in chunk_sections(page, Words(), settings)]
 
 
 def entry(*expected: str, evidence: tuple[str, ...] = (), entry_id: str = "g001") -> GoldenEntry:

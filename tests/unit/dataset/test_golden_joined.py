@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rag_harness.dataset.gold import resolve
+from rag_harness.core.types import Chunk, Document
+from rag_harness.data.golden import resolve
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.retrieval.chunking.headings import chunk_document
-from rag_harness.types import Chunk, Document
+from rag_harness.retrieval.chunking.chunkers import chunk_headings
 from tests.unit.dataset.test_golden import Words, entry
 
 # 7 words a section; joined where the H2 around both is the same.
@@ -16,7 +16,7 @@ PAGE = "".join(
 
 
 def chunks() -> list[Chunk]:
-    return chunk_document(Document("a.md", PAGE, "A"), Words(), ChunkingSettings(16, 0, 8))
+    return chunk_headings(Document("a.md", PAGE, "A"), Words(), ChunkingSettings(16, 0, 8))
 
 
 def ids(expected: str) -> set[str]:
@@ -43,7 +43,7 @@ def test_a_heading_stands_for_what_lies_below_it() -> None:
 def test_equal_headings_of_which_one_was_joined_are_told_apart() -> None:
     page = "## A\n\none two three four five\n\n### Notes\n\none\n\n"
     page += "## B\n\none two three four five six seven\n\n### Notes\n\none two three four five six seven eight nine"
-    cut = chunk_document(Document("a.md", page, "A"), Words(), ChunkingSettings(16, 0, 8))
+    cut = chunk_headings(Document("a.md", page, "A"), Words(), ChunkingSettings(16, 0, 8))
     assert [chunk.metadata["section_ids"] for chunk in cut] == [["a", "notes"], ["b"], ["notes-1"]]
     found = resolve([entry("a.md#notes", entry_id="g1"), entry("a.md#notes-1", entry_id="g2")], cut)
     assert found["g1"].ids == {"a.md#chunk_0"}

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset import kept_languages
-from rag_harness.dataset.kept_languages import shares_kept_in
-from rag_harness.dataset.library import ParsedKeeping, SourceFile, read_library
-from rag_harness.words.language import shares
+from rag_harness.core.text.language_detection import shares
+from rag_harness.data import documents
+from rag_harness.data.documents import ParsedKeeping, SourceFile, read_library, shares_kept_in
 from tests.unit.words.test_languages import PROSE
 
-LANGUAGE = "rag_harness.words.language"
+LANGUAGE = "rag_harness.core.text.language_detection"
 MIXED = "\n\n".join([PROSE["de"], PROSE["de"], PROSE["en"]])
 
 
@@ -27,7 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return shares(text)
 
     noted.__module__ = shares.__module__
-    monkeypatch.setattr(kept_languages, "shares", noted)
+    monkeypatch.setattr(documents, "shares", noted)
     return texts
 
 
@@ -49,13 +48,13 @@ def test_other_code_looks_again(
     changed: str, tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for version in ("1", "2"):
-        kept_languages._found_by.cache_clear()
+        documents._found_by.cache_clear()
         if changed == "code":
-            monkeypatch.setattr(kept_languages, "package_digest", lambda version=version: version)
+            monkeypatch.setattr(documents, "package_digest", lambda version=version: version)
         else:
             monkeypatch.setattr("platform.python_version", lambda version=version: version)
         shares_kept_in(tmp_path, writes=True)(MIXED)
-    kept_languages._found_by.cache_clear()
+    documents._found_by.cache_clear()
     assert asked == [MIXED, MIXED]
 
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.dataset.ingest import kinds
-from rag_harness.dataset.knowledge_base import pages_digest, read_knowledge_base
-from rag_harness.errors import DataError
-from rag_harness.models.embedders.mock import WordTokenizer
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Document
+from rag_harness.data.documents import kinds, pages_digest, read_knowledge_base
+from rag_harness.models.dry_run import WordTokenizer
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.retrieval.chunking.sections import chunk_document
-from rag_harness.types import Document
+from rag_harness.retrieval.chunking.chunkers import chunk_sections
 
 
 def write(folder: Path, **pages: bytes) -> None:
@@ -63,7 +62,7 @@ def test_text_is_what_is_in_the_file_and_chunks_are_found_there(tmp_path: Path, 
     write(tmp_path, page=content)
     page = read_knowledge_base(tmp_path)[0]
     assert page.text.encode() == content
-    chunks = chunk_document(page, WordTokenizer(), ChunkingSettings(512, 0))
+    chunks = chunk_sections(page, WordTokenizer(), ChunkingSettings(512, 0))
     assert [page.text[chunk.start : chunk.end] for chunk in chunks] == [chunk.text for chunk in chunks]
     assert chunks[0].section[:1] == ("A",)
 

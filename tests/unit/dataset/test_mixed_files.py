@@ -9,20 +9,18 @@ from typing import Literal
 
 import pytest
 
-from rag_harness.dataset.data import DataSets
-from rag_harness.dataset.ingest import _loader
-from rag_harness.dataset.ingest.isolated import Child
-from rag_harness.dataset.ingest.parsed import PassingError
-from rag_harness.dataset.knowledge_base import pages_digest, read_knowledge_base
-from rag_harness.engine.trial_rows import _retrieved
-from rag_harness.errors import DataError, PrerequisiteError
-from rag_harness.files.log import close_log, open_log
+from rag_harness.core.errors import DataError, PrerequisiteError
+from rag_harness.core.log import close_log, open_log
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Chunk, Document, Hit
+from rag_harness.data.datasets import DataSets
+from rag_harness.data.documents import _loader, pages_digest, read_knowledge_base
+from rag_harness.data.loaders.child_process import Child, PassingError
 from rag_harness.models.prompts import context_of
 from rag_harness.pipelines.parts import RunParts
+from rag_harness.retrieval.builder import _other_kinds
 from rag_harness.retrieval.cuts import _pages
-from rag_harness.retrieval.retrieval import _other_kinds
-from rag_harness.settings import Settings
-from rag_harness.types import Chunk, Document, Hit
+from rag_harness.runs.trial import _retrieved
 from tests.unit.dataset.ingest.one_process import one_process
 from tests.unit.dataset.ingest.pdfs import book, drawing, packed, pages_of, stream
 
@@ -114,7 +112,7 @@ def test_a_loader_that_fails_names_its_file(folder: Path, monkeypatch: pytest.Mo
         raise KeyError(doc_id)
 
     monkeypatch.setattr(
-        "rag_harness.dataset.ingest._loader", lambda suffix: load if suffix == "txt" else _loader(suffix)
+        "rag_harness.data.documents._loader", lambda suffix: load if suffix == "txt" else _loader(suffix)
     )
     with pytest.raises(DataError, match=r"B\.TXT: its loader failed: KeyError: 'B\.TXT'\."):
         read_knowledge_base(folder)
@@ -124,7 +122,7 @@ def test_a_loader_without_its_package_stops(folder: Path, monkeypatch: pytest.Mo
     def load(file: Path, doc_id: str) -> Document:
         raise PrerequisiteError("pip install it")
 
-    monkeypatch.setattr("rag_harness.dataset.ingest._loader", lambda suffix: load)
+    monkeypatch.setattr("rag_harness.data.documents._loader", lambda suffix: load)
     with pytest.raises(PrerequisiteError, match="pip install it"):
         read_knowledge_base(folder)
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.data import Data
-from rag_harness.dataset.mtrag import read_mtrag
-from rag_harness.dataset.mtrag_files import MTRAG, MTRAG_UN
-from rag_harness.errors import DataError, SettingsError
-from rag_harness.settings import Settings
-from rag_harness.types import Case, Document, Query
+from rag_harness.core.errors import DataError, SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Case, Document, Query
+from rag_harness.data.datasets import Data
+from rag_harness.data.mtrag import MTRAG, MTRAG_UN, read_mtrag
 from tests.mtrag_clone import ASKED, GENERATION, PASSAGES, QRELS, TASKS, clone_of, jsonl, passage, queries, said, task
 from tests.mtrag_clone import zipped_corpus as zipped
 

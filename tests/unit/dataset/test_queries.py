@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.dataset.queries import distribution, read_queries
-from rag_harness.errors import DataError
-from rag_harness.types import Case, Evidence, Query
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.data.queries import distribution, read_queries
 
 
 def line(query_id: str = "q1", **changes: Any) -> str:

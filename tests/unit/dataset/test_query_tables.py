@@ -9,10 +9,10 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from rag_harness.dataset.asked_digest import asked_digest
-from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import DataError
-from rag_harness.types import Case, Evidence, ExpectedTool
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Case, Evidence, ExpectedTool
+from rag_harness.data.datasets import asked_digest
+from rag_harness.data.queries import read_queries
 
 
 def cases(file: Path, text: str | bytes, **mapped: str) -> list[Case]:

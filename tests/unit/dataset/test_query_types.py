@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.dataset.query_types import KNOWN_TYPES, type_problem, types_named
+from rag_harness.data.queries import KNOWN_TYPES, type_problem, types_named
 
 
 @pytest.mark.parametrize(

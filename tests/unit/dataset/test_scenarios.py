@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.dataset.golden import read_golden
-from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import DataError
-from rag_harness.results.cases import CaseFile, kept, write_cases
-from rag_harness.types import Case, Expectation, Scenario
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Case, Expectation, Scenario
+from rag_harness.data.golden import read_golden
+from rag_harness.data.queries import read_queries
+from rag_harness.records.cases import CaseFile, stored_case, write_cases
 
 TENT: dict[str, Any] = {
     "conversation": "sim_001",
@@ -77,7 +77,7 @@ def test_facts_may_be_a_list_and_most_of_it_may_be_left_out(tmp_path: Path) -> N
 def test_cases_are_kept_and_read_with_their_scenario(tmp_path: Path) -> None:
     lines = [TENT, {"conversation": "s", "scenario": {"opening": "hi", "facts": ["a"], "asks": ["b?"]}}]
     cases = read(tmp_path, *lines)
-    write_cases(tmp_path, "queries+scenarios", map(kept, cases))
+    write_cases(tmp_path, "queries+scenarios", map(stored_case, cases))
     found = CaseFile(tmp_path, "queries+scenarios")
     assert [found[n].case.scenario for n in range(len(cases))] == [case.scenario for case in cases]
     found.close()

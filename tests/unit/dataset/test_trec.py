@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import AP, P, R, Rprec, Success, nDCG
 
-from rag_harness.dataset.trec import write_qrels, write_run
-from rag_harness.errors import DataError
-from rag_harness.measures.ranking import evaluate
+from rag_harness.core.errors import DataError
+from rag_harness.data.beir import write_qrels, write_run
+from rag_harness.evaluation.measures.ranking import evaluate
 
 MEASURES = {
     "recall@5": R @ 5,

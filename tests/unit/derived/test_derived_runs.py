@@ -6,17 +6,14 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any, cast
 
-from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial
-from rag_harness.engine.inline import InlineLoop
-from rag_harness.engine.jobs import Engine
-from rag_harness.engine.trial import TrialOutcome
-from rag_harness.engine.trial_request import FIRST, TrialRequest
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.pipelines.given_searches import GivenSearches
-from rag_harness.protocols import Experiment
-from rag_harness.results.result_paths import result_path
-from rag_harness.settings import Settings
-from rag_harness.work.once import Once
+from rag_harness.core.lazy import Lazy
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings import Settings
+from rag_harness.diagnosis.reruns import DerivedRuns, DerivedTrial
+from rag_harness.pipelines.result_paths import result_path
+from rag_harness.pipelines.trace import GivenSearches
+from rag_harness.runs.engine import Engine, InlineLoop
+from rag_harness.runs.trial import FIRST, Trial, TrialOutcome, TrialRequest
 from tests.unit.derived.attribution.made_up import CASES, PAGES, Pipeline, chunks_of, experiment, hits
 from tests.unit.measures.agents.trials import search
 from tests.unit.rows import make_chunk, make_row
@@ -56,7 +53,7 @@ def test_a_workplace_is_asked_with_the_hits_and_the_name_of_the_experiment(tmp_p
         kept.extend(came.new)
 
     loop: Any = InlineLoop(keep)
-    runs = DerivedRuns(tmp_path, Settings(), Once(lambda: loop), Once(lambda: there))
+    runs = DerivedRuns(tmp_path, Settings(), Lazy(lambda: loop), Lazy(lambda: there))
     found = runs.run(asks)
     runs.close()
     loop.close()
@@ -71,14 +68,14 @@ def test_a_workplace_is_asked_with_the_hits_and_the_name_of_the_experiment(tmp_p
 
 def test_what_is_there_needs_no_workplace(tmp_path: Path) -> None:
     there, loop = Elsewhere(), InlineLoop[Any]()
-    first = DerivedRuns(tmp_path, Settings(), Once(lambda: loop), Once(lambda: there))
+    first = DerivedRuns(tmp_path, Settings(), Lazy(lambda: loop), Lazy(lambda: there))
     first.run(_asks()[:1])
     first.close()
 
     def nobody() -> Any:
         raise AssertionError("a cluster would be opened for what is there")
 
-    again = DerivedRuns(tmp_path, Settings(), Once(nobody), Once(nobody))
+    again = DerivedRuns(tmp_path, Settings(), Lazy(nobody), Lazy(nobody))
     [found] = again.run(_asks()[:1]).values()
     again.close()
     loop.close()
@@ -95,7 +92,7 @@ def test_what_a_cluster_hands_over_when_it_is_opened_is_not_run_again(tmp_path: 
         file.write_text(handed.line())
         return there
 
-    runs = DerivedRuns(tmp_path, Settings(), Once(lambda: loop), Once(opened))
+    runs = DerivedRuns(tmp_path, Settings(), Lazy(lambda: loop), Lazy(opened))
     assert runs.run([ask]) == {ask: handed}
     runs.close()
     loop.close()
@@ -140,7 +137,7 @@ def test_a_stored_row_with_other_searches_given_is_no_answer() -> None:
 def test_what_is_there_is_run_again_where_it_is_to_be_overwritten(tmp_path: Path) -> None:
     there, loop = Elsewhere(), InlineLoop[Any]()
     for overwrite, asked in ((False, 1), (False, 1), (True, 2)):
-        runs = DerivedRuns(tmp_path, Settings(overwrite=overwrite), Once(lambda: loop), Once(lambda: there))
+        runs = DerivedRuns(tmp_path, Settings(overwrite=overwrite), Lazy(lambda: loop), Lazy(lambda: there))
         runs.run(_asks()[:1])
         runs.close()
         assert len(there.asked) == asked
@@ -156,5 +153,5 @@ def test_an_engine_that_was_stopped_has_no_answer(tmp_path: Path) -> None:
 
         def forget(self, key: Any) -> None: ...
 
-    runs = DerivedRuns(tmp_path, Settings(), Once(lambda: cast("Engine", Stopped())), Once(Elsewhere))
+    runs = DerivedRuns(tmp_path, Settings(), Lazy(lambda: cast("Engine", Stopped())), Lazy(Elsewhere))
     assert set(runs.run(_asks()).values()) == {"the run was stopped"}

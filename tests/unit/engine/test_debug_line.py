@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_harness.engine.debug_line import DebugLine
+from rag_harness.runs.trial import DebugLine
 from tests.unit.rows import failed_row, make_row
 
 

@@ -13,13 +13,13 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from rag_harness.engine.fingerprint import fingerprint_of
-from rag_harness.pipelines import experiment as build
+from rag_harness.core.protocols import Experiment, Pipeline
+from rag_harness.core.settings import Settings, affecting
+from rag_harness.core.settings.options import Affects
+from rag_harness.core.settings.profiles import BUILT_IN_PROFILES
+from rag_harness.pipelines.experiments import experiment as build
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment, Pipeline
-from rag_harness.settings import Settings, affecting
-from rag_harness.settings.affects import Affects
-from rag_harness.settings.profiles import BUILT_IN_PROFILES
+from rag_harness.runs.fingerprint import fingerprint_of
 
 MODELS = vars(BUILT_IN_PROFILES["mock"])
 _KINDS: tuple[Affects, ...] = ("retrieval", "reranking", "generation")

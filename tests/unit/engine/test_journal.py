@@ -16,10 +16,10 @@ from unittest.mock import patch
 import pytest
 from filelock import FileLock
 
-from rag_harness.engine.journal import JOURNALS, Journal, abandoned
-from rag_harness.engine.stored import Adopted, Stored, adopt_journals
-from rag_harness.errors import CriticalError
-from rag_harness.results.row import rows_in
+from rag_harness.core.errors import CriticalError
+from rag_harness.records.row import rows_in
+from rag_harness.runs.journal import JOURNALS, Journal, abandoned
+from rag_harness.runs.resume_store import AdoptedRows, ResumeStore, adopt_journals
 from tests.unit.rows import failed_row, make_row
 
 
@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 _KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from rag_harness.engine.journal import Journal
+from rag_harness.runs.journal import Journal
 from tests.unit.rows import make_row
 
 async def write() -> None:
@@ -102,12 +102,12 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _KILLED, str(tmp_path / JOURNALS)]
     killed = subprocess.run(command, cwd=Path(__file__).parents[3], check=False, timeout=60)
     assert killed.returncode == -signal.SIGKILL
-    stored = Stored(tmp_path, "another", anew=False)
+    stored = ResumeStore(tmp_path, "another", anew=False)
     stored.look_for_the_dead()
     row, earlier = stored.find("e3", "aaaa", "q1") or (None, None)
     assert (row is not None and row.query_id, earlier) == ("q1", True)
-    assert adopt_journals(tmp_path) == Adopted(rows=3, damaged=1)
-    assert adopt_journals(tmp_path) == Adopted()
+    assert adopt_journals(tmp_path) == AdoptedRows(rows=3, damaged=1)
+    assert adopt_journals(tmp_path) == AdoptedRows()
     assert (tmp_path / "previous" / "journal-damaged.jsonl").read_bytes() == b'{"query_id": "torn\n'
     assert [row.query_id for row in list(rows_in(tmp_path / "e3_filtered_rag.jsonl"))] == ["q0", "q1", "q2"]
     assert list((tmp_path / JOURNALS).iterdir()) == []
@@ -116,7 +116,7 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
 _LOOKS = """
 import os, sys
 from pathlib import Path
-from rag_harness.engine.stored import Stored
+from rag_harness.runs.resume_store import Stored
 all_there, go = os.pipe(), os.pipe()
 for _ in range(4):
     if not os.fork():
@@ -150,7 +150,7 @@ def test_a_run_that_starts_anew_sees_only_its_own_dead_workers(tmp_path: Path) -
         journal = Journal(tmp_path / JOURNALS, f"{run}-gw0")
         keep(journal, make_row(query_id=run).line().encode(), failed_row(query_id=f"{run}-failed").line().encode())
         journal.close()
-    stored = Stored(tmp_path, "new", anew=True)
+    stored = ResumeStore(tmp_path, "new", anew=True)
     stored.look_for_the_dead()
     found = {query: stored.find("e3", "aaaa", query) for query in ("old", "new", "new-failed")}
     assert {query: each and (each[0].query_id, each[1]) for query, each in found.items()} == {
@@ -218,7 +218,7 @@ def test_a_lock_that_was_deleted_before_it_was_held_is_taken_again(tmp_path: Pat
         journal = Journal(tmp_path / JOURNALS, "run-main")
     assert deleted[0].exists()
     keep(journal, make_row().line().encode())
-    assert adopt_journals(tmp_path) == Adopted()  # it is alive
+    assert adopt_journals(tmp_path) == AdoptedRows()  # it is alive
     journal.close()
     assert adopt_journals(tmp_path).rows == 1
 

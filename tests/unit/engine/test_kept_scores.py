@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine import kept_scores as module
-from rag_harness.engine.kept_scores import KeptScores, kept_scores
-from rag_harness.engine.row_judging import JudgedRow, Judging
-from rag_harness.errors import ModelOutputError
-from rag_harness.measures import Score, parts_of
-from rag_harness.measures.judged import Material, Opinion
-from rag_harness.measures.judged.faithfulness import Faithfulness
-from rag_harness.settings import Settings
-from rag_harness.types import Case
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Case
+from rag_harness.evaluation.measures import Score, parts_of
+from rag_harness.evaluation.measures.judged import Faithfulness
+from rag_harness.evaluation.measures.opinion import Material, Opinion
+from rag_harness.runs import judging as module
+from rag_harness.runs.judging import JudgedRow, KeptScores, RowJudge, kept_scores
 from tests.unit.engine.test_row_judging import CASE, PAGES, Said, lines
 from tests.unit.rows import make_row
 
@@ -28,7 +27,7 @@ MEASURES = ("faithfulness", "factuality", "answer_relevancy")
 def judge(said: Any, folder: Path, *, row: Any = None, case: Case = CASE, measures: Any = None) -> JudgedRow:
     """Judge a row in a process of its own, as far as the cache can tell."""
     kept = KeptScores(folder)
-    judging = Judging(lambda: said, lambda *_: PAGES, 5, kept=kept)
+    judging = RowJudge(lambda: said, lambda *_: PAGES, 5, kept=kept)
     judged = asyncio.run(judging.row(row or make_row(), case, measures or parts_of(MEASURES), lambda *_: None))
     kept.flush()
     return judged
@@ -111,7 +110,7 @@ def test_pruning_during_a_run_loses_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     first = judge(Said(), folder)
     kept, said = KeptScores(folder), Said()
-    judging = Judging(lambda: said, lambda *_: PAGES, 5, kept=kept)
+    judging = RowJudge(lambda: said, lambda *_: PAGES, 5, kept=kept)
 
     def row(**changes: Any) -> JudgedRow:
         work = judging.row(make_row(**changes), CASE, parts_of(MEASURES), lambda *_: None)

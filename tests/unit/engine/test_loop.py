@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine import loop as loop_module
-from rag_harness.engine.loop import BackgroundLoop
-from rag_harness.errors import CriticalError
+from rag_harness.core.errors import CriticalError
+from rag_harness.runs import engine as loop_module
+from rag_harness.runs.engine import BackgroundLoop
 
 Job = Callable[[], Coroutine[Any, Any, str]]
 
@@ -261,8 +261,8 @@ def test_sync_work_overlaps_up_to_the_limit(make: Make) -> None:
 
 _LEFT_BEHIND = """
 import asyncio, gc
-from rag_harness.engine import loop as loop_module
-from rag_harness.engine.loop import BackgroundLoop
+from rag_harness.runs import loop as loop_module
+from rag_harness.runs.engine import BackgroundLoop
 
 loop_module.STOP_WAIT = 0.1
 

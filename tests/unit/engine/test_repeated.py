@@ -9,27 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.repeated import JUDGE_SEEDS, Repeating
-from rag_harness.engine.row_judging import Judging
-from rag_harness.engine.stored import adopt_journals
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.engine.workplace import Here
-from rag_harness.judges.mock import MockOpinion
-from rag_harness.measures import parts_of
-from rag_harness.measures.judged import JudgeQuestion, Material, Relevancy
-from rag_harness.models.anew import seed_shift
-from rag_harness.protocols import Experiment
-from rag_harness.results.repeat_names import repeat_fingerprint
-from rag_harness.results.row import row_or_none
-from rag_harness.results.score import Author, ScoreLine, parse_score, row_digest
-from rag_harness.settings import Settings
-from rag_harness.stats.components import variance_components
-from rag_harness.types import Case, Query
-from rag_harness.work.local_work import in_a_thread
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings import Settings
+from rag_harness.core.threads import in_a_thread
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.judges.mock import MockOpinion
+from rag_harness.evaluation.measures import parts_of
+from rag_harness.evaluation.measures.opinion import JudgeQuestion, Material, Relevancy
+from rag_harness.models.call_context import seed_shift
+from rag_harness.records.experiment_names import repeat_fingerprint
+from rag_harness.records.row import row_or_none
+from rag_harness.records.scores import Author, ScoreLine, parse_score, row_digest
+from rag_harness.runs.engine import LocalWorkplace
+from rag_harness.runs.journal import JOURNALS
+from rag_harness.runs.judging import RowJudge
+from rag_harness.runs.repeats import JUDGE_SEEDS, Repeating
+from rag_harness.runs.resume_store import adopt_journals
+from rag_harness.runs.trial import Trial
+from rag_harness.stats.agreement import variance_components
 
 QUERY, PIPELINE, JUDGE = 0.08, 0.06, 0.04
-HERE = Here(Settings(), lambda _: "")
+HERE = LocalWorkplace(Settings(), lambda _: "")
 
 
 def drawn(deviation: float, *of: object) -> float:
@@ -66,9 +66,9 @@ class _Opinion(MockOpinion):
         return Relevancy(float(said.answer) + drawn(JUDGE, said.question, self._seed))
 
 
-def judging(repeat: int) -> Judging:
+def judging(repeat: int) -> RowJudge:
     first = JUDGE_SEEDS * (repeat - 1)
-    return Judging(lambda: Seeded(first), lambda *_: [], 5.0, lambda turn: Seeded(first + turn))
+    return RowJudge(lambda: Seeded(first), lambda *_: [], 5.0, lambda turn: Seeded(first + turn))
 
 
 async def judged(query: str, repeats: int, turns: int, kept: list[bytes]) -> list[list[float]]:

@@ -10,14 +10,21 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.row_judging import JudgedRow, Judging
-from rag_harness.errors import BudgetError, CriticalError, ModelOutputError, PrerequisiteError
-from rag_harness.judges.mock import MockJudge, MockOpinion
-from rag_harness.measures import parts_of
-from rag_harness.measures.judged import ClaimedText, Judge, JudgeQuestion, Material, SupportSource, Verdicts
-from rag_harness.measures.judged.turn_material import said_before
-from rag_harness.results.score import ScoreLine, parse_score
-from rag_harness.types import Case, Evidence, Message, Query
+from rag_harness.core.errors import BudgetError, CriticalError, ModelOutputError, PrerequisiteError
+from rag_harness.core.types import Case, Evidence, Message, Query
+from rag_harness.evaluation.judges.mock import MockJudge, MockOpinion
+from rag_harness.evaluation.measures import parts_of
+from rag_harness.evaluation.measures.opinion import (
+    ClaimedText,
+    Judge,
+    JudgeQuestion,
+    Material,
+    SupportSource,
+    Verdicts,
+    said_before,
+)
+from rag_harness.records.scores import ScoreLine, parse_score
+from rag_harness.runs.judging import JudgedRow, RowJudge
 from tests.unit.rows import make_row
 
 CASE = Case(Query("q1", "How long?"), ground_truth="30 days", qrels={"returns.md": 1}, evidence=(Evidence("", "30 d"),))
@@ -56,7 +63,7 @@ class _Opinion(MockOpinion):
 def judge(
     said: Any, *names: str, known: Sequence[ScoreLine] = (), seconds: float = 5.0, row: Any = None, case: Case = CASE
 ) -> JudgedRow:
-    judging = said if isinstance(said, Judging) else Judging(lambda: said, lambda *_: PAGES, seconds)
+    judging = said if isinstance(said, RowJudge) else RowJudge(lambda: said, lambda *_: PAGES, seconds)
     stored = {line.key: line for line in known}
     work = judging.row(row or make_row(), case, parts_of(names), lambda _, key: stored.get(key))
     return asyncio.run(work)
@@ -84,7 +91,7 @@ def test_pages_are_read_for_measures_that_look_at_them_only() -> None:
     def never(*_: Any) -> list[str]:
         raise AssertionError("nobody asked for pages")
 
-    judge(Judging(Said, never, 5), "faithfulness")
+    judge(RowJudge(Said, never, 5), "faithfulness")
 
 
 def test_what_is_known_is_not_asked_again_and_what_another_judge_said_is() -> None:
@@ -99,7 +106,7 @@ def test_what_is_known_is_not_asked_again_and_what_another_judge_said_is() -> No
 
 def test_other_gold_is_judged_again_where_the_measure_looks_at_it() -> None:
     first = judge(Said(), "factuality")
-    changed = Judging(Said, lambda *_: ["Return it within 45 days."], 5)
+    changed = RowJudge(Said, lambda *_: ["Return it within 45 days."], 5)
     assert len(judge(changed, "factuality", known=lines(first)).new) == 1
 
 
@@ -122,7 +129,7 @@ def test_a_judge_that_fails_is_a_score_of_none_with_the_reason(error: Exception,
 
 def test_after_an_error_that_no_later_call_gets_past_the_judge_is_not_asked_again() -> None:
     said = Said(CriticalError("the key is refused"))
-    judging = Judging(lambda: said, lambda *_: PAGES, 5)
+    judging = RowJudge(lambda: said, lambda *_: PAGES, 5)
     reasons = [line.reason for _ in range(3) for line in lines(judge(judging, "faithfulness"))]
     assert len(said.materials) == 1
     assert set(reasons) == {"CriticalError: the key is refused"}
@@ -139,7 +146,7 @@ def test_a_judge_that_cannot_be_made_leaves_the_reason() -> None:
     def missing() -> Judge:
         raise PrerequisiteError("pip install 'pytest-rag-harness[local]'")
 
-    judged = judge(Judging(missing, lambda *_: PAGES, 5), "faithfulness")
+    judged = judge(RowJudge(missing, lambda *_: PAGES, 5), "faithfulness")
     assert lines(judged)[0].reason == "pip install 'pytest-rag-harness[local]'"
     assert judged.author.judge == "nobody"
 
@@ -148,7 +155,7 @@ def test_a_judge_of_somebodys_own_that_cannot_be_made_leaves_the_reason() -> Non
     def broken() -> Judge:
         raise ZeroDivisionError("division by zero")
 
-    judged = judge(Judging(broken, lambda *_: PAGES, 5), "faithfulness")
+    judged = judge(RowJudge(broken, lambda *_: PAGES, 5), "faithfulness")
     assert lines(judged)[0].reason == "ZeroDivisionError: division by zero"
     assert judged.author.judge == "nobody"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.trial_rows import Trial, make_row
-from rag_harness.results.row import ExperimentResult, parse_row
-from rag_harness.settings import Settings
-from rag_harness.types import Answer, Case, Chunk, Hit, PipelineOutput, Query, Stage
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Answer, Case, Chunk, Hit, PipelineOutput, Query, Stage
+from rag_harness.records.row import ExperimentResult, parse_row
+from rag_harness.runs.trial import Trial, make_row
 
 FOUND = Hit(Chunk("returns.md#0", "returns.md", "45 days"), 0.7, 1)
 STEPS = (

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.engine import stored
-from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.stored import Stored, adopt_journals
-from rag_harness.results.file import PREVIOUS
-from rag_harness.results.result_paths import result_path, scores_path
-from rag_harness.results.score import Author, ScoreLine, row_digest
-from rag_harness.types import TrialId
+from rag_harness.core.types import TrialId
+from rag_harness.pipelines.result_paths import result_path, scores_path
+from rag_harness.records.files import PREVIOUS
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.runs import resume_store
+from rag_harness.runs.journal import JOURNALS
+from rag_harness.runs.resume_store import ResumeStore, adopt_journals
 from tests.unit.rows import make_row
 
 
@@ -55,7 +55,7 @@ def test_lines_that_are_recorded_are_not_read_as_rows_and_are_safe_before_the_jo
     result_path(tmp_path, "e3").write_bytes(line("q1") + line("q2"))
     left = journal(tmp_path, line("q1"), line("q2"))
     synced: list[bool] = []
-    monkeypatch.setattr(stored, "row_or_none", lambda _: pytest.fail("was read"))
+    monkeypatch.setattr(resume_store, "row_or_none", lambda _: pytest.fail("was read"))
     monkeypatch.setattr(os, "fsync", lambda _: synced.append(left.exists()))
     assert adopt_journals(tmp_path).rows == 0
     assert synced == [True]
@@ -71,4 +71,4 @@ def test_a_torn_line_of_a_result_file_does_not_hide_the_whole_one(tmp_path: Path
 
 def test_of_two_rows_of_a_trial_the_later_one_is_reread(tmp_path: Path) -> None:
     file = journal(tmp_path, line("q1", llm_answer="first"), line("q1", llm_answer="later"), line("q2"))
-    assert Stored(tmp_path, "run", anew=False).reread(file, TrialId("e3", "q1")).llm_answer == "later"
+    assert ResumeStore(tmp_path, "run", anew=False).reread(file, TrialId("e3", "q1")).llm_answer == "later"

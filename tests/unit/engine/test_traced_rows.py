@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.dataset.queries import read_queries
-from rag_harness.results.row import parse_row
+from rag_harness.data.queries import read_queries
+from rag_harness.records.row import parse_row
 from tests.unit.traces.exported.files import BEGIN, LAMP, QUESTION, RUG, SAID, langfuse, otlp, phoenix, written
 
 SCORE = ["traces", "score", "t.jsonl", "-o", "scores.jsonl", "--rows", "rows.jsonl", "--profile=mock"]

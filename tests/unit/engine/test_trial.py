@@ -13,16 +13,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine import trial as trial_module
-from rag_harness.engine.trial import TrialOutcome, run_trial
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.errors import BudgetError, CriticalError, DataError, ModelCallError, ModelOutputError
-from rag_harness.models.chat.failures import PassingError
-from rag_harness.models.retrying import retried
-from rag_harness.pipelines.trace import Trace
-from rag_harness.results.row import ExperimentResult, parse_row
-from rag_harness.settings import Settings
-from rag_harness.types import (
+from rag_harness.core.deadline import Deadline, paused
+from rag_harness.core.errors import BudgetError, CriticalError, DataError, ModelCallError, ModelOutputError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import (
     Answer,
     Call,
     Case,
@@ -37,7 +31,11 @@ from rag_harness.types import (
     Timings,
     Usage,
 )
-from rag_harness.work.deadline import Deadline, paused
+from rag_harness.models.retries import PassingError, retried
+from rag_harness.pipelines.trace import Trace
+from rag_harness.records.row import ExperimentResult, parse_row
+from rag_harness.runs import trial as trial_module
+from rag_harness.runs.trial import Trial, TrialOutcome, run_trial
 
 CASE = Case(Query("q1", "How long?"), "direct", "30 days", {"returns.md": 1}, metadata={"a": 1})
 TRIAL = Trial("e3", CASE)
@@ -487,7 +485,7 @@ def test_all_that_a_row_is_made_with_is_there_before_an_answer_is_asked_for(monk
     re.purge()
     # What earlier tests have worked out would hide the patterns that it needs.
     for name, module in [*sys.modules.items()]:
-        for each in vars(module).values() if name.startswith("rag_harness.words") else ():
+        for each in vars(module).values() if name.startswith("rag_harness.core.text") else ():
             if hasattr(each, "cache_clear"):
                 each.cache_clear()
     trial_module._rehearse.cache_clear()

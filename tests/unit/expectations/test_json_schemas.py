@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 
-from rag_harness.expectations import AnswerSeen, Finding, kind_of
-from rag_harness.types import Expectation
+from rag_harness.core.types import Expectation
+from rag_harness.records.expectations import AnswerSeen, Finding, kind_of
 
 LONGEST = 200_000
 values = st.recursive(

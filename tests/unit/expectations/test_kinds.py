@@ -9,15 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.expectations import AnswerSeen, Kept, Source, expectations_of, kind_of, known_kinds, looked_at
-from rag_harness.words.comparison import without_emphasis
+from rag_harness.core.text.comparison import without_emphasis
+from rag_harness.records.expectations import (
+    AnswerSeen,
+    ExpectationResult,
+    Source,
+    expectations_of,
+    kind_of,
+    known_kinds,
+    looked_at,
+)
 
 SOURCES = (Source("returns.md", "You can return a lamp within 45 days."), Source("fees/post.md", "It costs €4.90."))
 LAMP = AnswerSeen("You can return a lamp within 45 days [Source 1].", sources=SOURCES, cited=(1,))
 NOT_TOLD = AnswerSeen("I don't know.", declined=True, sources=None)
 
 
-def look(demand: dict[str, Any], answer: AnswerSeen | str = LAMP) -> Kept:
+def look(demand: dict[str, Any], answer: AnswerSeen | str = LAMP) -> ExpectationResult:
     expected, problems = expectations_of([demand])
     assert problems == []
     (found,) = looked_at(expected, AnswerSeen(answer) if isinstance(answer, str) else answer)

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.expectations import (
+from rag_harness.core.processes import checks_within
+from rag_harness.core.types import Expectation
+from rag_harness.evaluation.expectations.snapshots import renewed
+from rag_harness.records import expectations
+from rag_harness.records.expectations import (
     AnswerSeen,
     ExpectationKind,
     Finding,
@@ -16,11 +20,7 @@ from rag_harness.expectations import (
     kind_of,
     known_kinds,
     looked_at,
-    looking,
 )
-from rag_harness.expectations.kinds.snapshot import renewed
-from rag_harness.types import Expectation
-from rag_harness.work.checks_in_time import checks_within
 from tests.long_answers import LONG_ANSWERS
 
 DEADLINE = 10.0
@@ -63,7 +63,7 @@ def test_a_check_that_outlasts_the_time_is_a_reason_and_code_of_a_users_own_stay
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own = Own()
-    monkeypatch.setattr(looking, "kind_of", lambda name: own if name == "own" else kind_of(name))
+    monkeypatch.setattr(expectations, "kind_of", lambda name: own if name == "own" else kind_of(name))
     expected = [Expectation("contains", "ab"), SLOW, Expectation("own", True)]
     with checks_within(1):
         began = time.monotonic()

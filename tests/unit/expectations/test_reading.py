@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.expectations import AnswerSeen, expectations_of, kept_share, looked_at
-from rag_harness.types import Expectation
+from rag_harness.core.types import Expectation
+from rag_harness.records.expectations import AnswerSeen, expectations_of, kept_share, looked_at
 
 WRONG: list[tuple[Any, str]] = [
     ({"contains": "x"}, "a list of objects was expected"),

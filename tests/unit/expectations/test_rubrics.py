@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.expectations.rubrics import MOST_CRITERIA, Criterion, Rubric, read_rubrics, rubric_named
+from rag_harness.core.errors import SettingsError
+from rag_harness.evaluation.expectations.rubrics import MOST_CRITERIA, Criterion, Rubric, read_rubrics, rubric_named
 
 TONE = """
 about = "How an answer sounds"

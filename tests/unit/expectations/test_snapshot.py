@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.extensions.amber import AmberSnapshotExtension
 
-from rag_harness.errors import DataError, PrerequisiteError
-from rag_harness.expectations import AnswerSeen, Kept, expectations_of, looked_at
-from rag_harness.expectations.kind import LONGEST
-from rag_harness.expectations.kinds.snapshot import renewed
-from rag_harness.expectations.snapshot_file import read_snapshots, write_snapshots
-from rag_harness.types import Expectation
+from rag_harness.core.errors import DataError, PrerequisiteError
+from rag_harness.core.types import Expectation
+from rag_harness.evaluation.expectations.snapshots import read_snapshots, renewed, write_snapshots
+from rag_harness.records.expectations import LONGEST, AnswerSeen, ExpectationResult, expectations_of, looked_at
 
 LAMP = "You can return a lamp within 45 days, if it is unopened."
 
@@ -26,7 +24,7 @@ def demand(was: str | None, **options: object) -> Expectation:
     return replace(found, was=was)
 
 
-def look(was: str | None, now: str, **options: object) -> Kept:
+def look(was: str | None, now: str, **options: object) -> ExpectationResult:
     (found,) = looked_at([demand(was, **options)], AnswerSeen(now))
     return found
 

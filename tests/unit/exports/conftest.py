@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.results.manifest import read_manifest
+from rag_harness.records.manifest import read_manifest
 from tests.unit.report.trial_run import write_output
 
 GATES: list[dict[str, Any]] = [

@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from rag_harness.exports.words_of_trial import OPT_IN
+from rag_harness.page.exports.otlp import OPT_IN
 from tests.serving import running
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rag_harness.exports.mlflow_runs import metric_name
+from rag_harness.page.exports.targets import metric_name
 from tests.unit.exports.conftest import Exporting
 
 ROOT = Path(__file__).parents[3]

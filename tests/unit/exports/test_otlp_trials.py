@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.exports.trial_as_spans import TrialAsSpans
-from rag_harness.exports.words_of_trial import OPT_IN, WordsOfTrial
 from rag_harness.models.recording.scrubbing import Cleaner
-from rag_harness.traces.otlp.otlp_written import request_of
-from rag_harness.traces.span_record import SpanRecord
+from rag_harness.page.exports.otlp import OPT_IN, TrialAsSpans, WordsOfTrial
+from rag_harness.pipelines.otel.spans import SpanRecord, request_of
 from tests.unit.exports.conftest import Exporting
 from tests.unit.exports.otlp_receiver import OtlpReceiver, backend, otlp_receiver
 from tests.unit.exports.real_phoenix import installed_phoenix, phoenix_has, serving_phoenix
@@ -104,8 +102,8 @@ def test_what_is_refused_is_said(exporting: Exporting, told: dict[str, Any], exp
 def test_after_a_failure_the_rest_is_counted_and_not_tried(
     exporting: Exporting, backend: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_harness.exports.otlp_trials._BATCH", 3)
-    monkeypatch.setattr("rag_harness.exports.otlp_backend._WAITS", (0, 0, 0))
+    monkeypatch.setattr("rag_harness.page.exports.otlp._BATCH", 3)
+    monkeypatch.setattr("rag_harness.page.exports.otlp._WAITS", (0, 0, 0))
     backend.fails_after = 1
     status, said = exporting("otlp", "--url", backend.url)
     assert (status, len(backend.bodies)) == (2, 1 + 4)

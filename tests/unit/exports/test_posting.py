@@ -6,8 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError
-from rag_harness.exports.posting import Posting
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.page.exports.posting import Posting
 from tests.serving import running
 from tests.unit.exports.stub_server import stub_server
 

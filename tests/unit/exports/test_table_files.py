@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from rag_harness.exports.scored_run import read_scored_run
+from rag_harness.page.exports.scored_run import read_scored_run
 from tests.unit.exports.conftest import GATES, Exporting, write_summary
 
 

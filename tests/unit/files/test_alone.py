@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.files.alone import HeldError, alone
+from rag_harness.core.process_lock import LockHeldError, process_lock
 
 HOLDER = """
 import sys
 from pathlib import Path
-from rag_harness.files.alone import alone
+from rag_harness.core.process_lock import alone
 with alone(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -24,13 +24,17 @@ with alone(Path(sys.argv[1])):
 def test_the_second_is_told_who_holds_it_and_the_holder_leaves_nothing(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     for _ in range(2):
-        with alone(lock), pytest.raises(HeldError, match=rf"^process {os.getpid()} on \S+$"), alone(lock):
+        with (
+            process_lock(lock),
+            pytest.raises(LockHeldError, match=rf"^process {os.getpid()} on \S+$"),
+            process_lock(lock),
+        ):
             pytest.fail("held by two")
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_raised_inside_lets_it_go(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), alone(tmp_path / "lock"):
+    with pytest.raises(KeyboardInterrupt), process_lock(tmp_path / "lock"):
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
 
@@ -41,11 +45,11 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(HeldError, match=f"process {holder.pid} on"), alone(lock):
+        with pytest.raises(LockHeldError, match=f"process {holder.pid} on"), process_lock(lock):
             pytest.fail("held by two")
         holder.kill()
         holder.wait(timeout=10)
         assert lock.exists()
-        with alone(lock):
+        with process_lock(lock):
             pass
     assert not lock.exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.files.atomic import begin_atomically, begun_file, finish_begun
+from rag_harness.core.files import begin_atomically, begun_file, finish_begun
 
 CONTENT = b"line\n" * 100
 

@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from rag_harness.__main__ import main
-from rag_harness.files.cache_folder import CacheEntry, entries_of, note_use, stale
+from rag_harness.core.cache import CacheEntry, entries_of, note_use, stale
 
 NOW = 1_000_000.0
 DAY = 86_400.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.files.full_disk import naming, unwritable
+from rag_harness.core.cache import naming, unwritable
 
 
 @pytest.mark.parametrize(

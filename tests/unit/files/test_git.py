@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.files.git import since
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.git import since
 from tests.git_repository import Repository, repository
 
 UMLAUT = "über uns & more"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.files.json_text import DEEPEST_JSON, is_deep, read_json
+from rag_harness.core.json_text import DEEPEST_JSON, is_deep, read_json
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(max_size=5),

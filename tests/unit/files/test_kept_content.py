@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.files.kept_content import leave_newest, read_kept, write_kept
+from rag_harness.core.cache import leave_newest, read_kept, write_kept
 
 VALUE = {"scores": [0.5, None, "“quoted” €"], "rows": {"e3+twice": "{}\n" * 40}}
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.files.log import close_log, log, log_name, name_log, open_log
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.log import close_log, log, log_name, name_log, open_log
 
 
 @pytest.fixture(autouse=True)

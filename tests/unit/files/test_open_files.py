@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.engine.journal import remove
-from rag_harness.files import open_files
-from rag_harness.files.alone import HeldError, alone
-from rag_harness.files.atomic import write_atomically
+from rag_harness.core import files
+from rag_harness.core.files import write_atomically
+from rag_harness.core.process_lock import LockHeldError, process_lock
+from rag_harness.runs.journal import remove
 
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waited: list[float] = []
-    monkeypatch.setattr(open_files, "sleep", waited.append)
+    monkeypatch.setattr(files, "sleep", waited.append)
     return waited
 
 
@@ -79,10 +79,14 @@ def test_a_lock_that_cannot_be_written_to_is_held_all_the_same(tmp_path: Path, m
         raise PermissionError(13, "another process has locked a portion of the file", str(path))
 
     monkeypatch.setattr(Path, "write_text", refusing)
-    with alone(tmp_path / "lock"), pytest.raises(HeldError, match=r"^another process$"), alone(tmp_path / "lock"):
+    with (
+        process_lock(tmp_path / "lock"),
+        pytest.raises(LockHeldError, match=r"^another process$"),
+        process_lock(tmp_path / "lock"),
+    ):
         pytest.fail("held by two")
 
 
 def test_lines_are_appended_as_they_are() -> None:
-    assert open_files.APPENDING & os.O_APPEND
-    assert open_files.APPENDING & getattr(os, "O_BINARY", 0) == getattr(os, "O_BINARY", 0)
+    assert files.APPENDING & os.O_APPEND
+    assert files.APPENDING & getattr(os, "O_BINARY", 0) == getattr(os, "O_BINARY", 0)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.engine.kept_scores import _score
-from rag_harness.files import kept_content
-from rag_harness.files.kept_content import read_kept, write_kept
+from rag_harness.core import cache
+from rag_harness.core.cache import read_kept, write_kept
+from rag_harness.runs.judging import _score
 
 POISON = {
     "lists in lists": b"[" * 100_000,
@@ -34,7 +34,7 @@ def test_what_cannot_be_read_is_as_good_as_none(tmp_path: Path, content: bytes) 
 
 
 def test_a_small_file_that_holds_gigabytes_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_content, "_LARGEST", 1_000)
+    monkeypatch.setattr(cache, "_LARGEST", 1_000)
     assert read_kept(poisoned(tmp_path / "a.kept", b'"' + b"a" * 10_000 + b'"')) is None
     write_kept(tmp_path / "b.kept", {"a": "b" * 900})
     assert read_kept(tmp_path / "b.kept") == {"a": "b" * 900}

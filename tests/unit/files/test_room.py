@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.files.room import reserve, used_bytes
+from rag_harness.core.cache import reserve, used_bytes
 
 
 def _with_hole(file: Path, size: int = 1 << 20) -> Path:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.errors import CriticalError, ModelOutputError
-from rag_harness.measures.judged import (
+from rag_harness.core.errors import CriticalError, ModelOutputError
+from rag_harness.evaluation.measures.opinion import (
     Claim,
     ClaimedText,
     JudgeQuestion,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_harness.measures.judged import JudgeQuestion, Material, Support
+from rag_harness.evaluation.measures.opinion import JudgeQuestion, Material, Support
 
 FAITHFULNESS = Support("answer", "contexts")
 CP_F_AR: tuple[JudgeQuestion, ...] = (FAITHFULNESS, "usefulness", "relevancy")

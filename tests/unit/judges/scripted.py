@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from rag_harness.models.recording.store import ArrayStore
-from rag_harness.protocols import JudgeParts
-from rag_harness.settings import Settings
-from rag_harness.types import Completion, Message, Usage
+from rag_harness.core.protocols import JudgeParts
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Completion, Message, Usage
+from rag_harness.models.array_store import ArrayStore
 
 _OPENING = re.compile(r"<<(.+) \| (\w+)>>")
 

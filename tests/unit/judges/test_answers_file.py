@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.judges.answers.answers_file import check_answers, read_answers
-from rag_harness.measures.judged import Material
+from rag_harness.core.errors import DataError
+from rag_harness.evaluation.judges.answers import check_answers, read_answers
+from rag_harness.evaluation.measures.opinion import Material
 from tests.unit.judges.answers import line, written
 
 

@@ -10,13 +10,18 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError, SettingsError
-from rag_harness.judges.answers.answer_scores import MeasureTally, score_file
-from rag_harness.judges.answers.answers_file import GivenAnswer
-from rag_harness.judges.answers.judging_answers import AskedMeasures, JudgedAnswer, judge_answers
-from rag_harness.measures import Score
-from rag_harness.measures.judged import Material
-from rag_harness.settings import Settings
+from rag_harness.core.errors import PrerequisiteError, SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.judges.answers import (
+    AskedMeasures,
+    GivenAnswer,
+    JudgedAnswer,
+    MeasureTally,
+    judge_answers,
+    score_file,
+)
+from rag_harness.evaluation.measures import Score
+from rag_harness.evaluation.measures.opinion import Material
 from tests.unit.judges.answers import Obeying, line, written
 
 

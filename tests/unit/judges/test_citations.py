@@ -12,15 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.judges.citations import CitationsOff, unmarked_answer
-from rag_harness.judges.made import judge_of
-from rag_harness.judges.mock import MockJudge
-from rag_harness.judges.placed_claims import placed_claims
-from rag_harness.judges.scoring import judged
-from rag_harness.measures.judged import Claim, Judge, JudgeQuestion, Material, Opinion, Verdict, Verdicts
-from rag_harness.measures.judged.faithfulness import Faithfulness
-from rag_harness.measures.judged.relevancy import AnswerRelevancy
-from rag_harness.settings import Settings
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.judges.citations import CitationsOff, placed_claims, unmarked_answer
+from rag_harness.evaluation.judges.factory import create_judge, judged
+from rag_harness.evaluation.judges.mock import MockJudge
+from rag_harness.evaluation.measures.judged import AnswerRelevancy, Faithfulness
+from rag_harness.evaluation.measures.opinion import Claim, Judge, JudgeQuestion, Material, Opinion, Verdict, Verdicts
 
 CONTEXTS = ("Returns are free.", "Refunds take 7 days.")
 
@@ -124,7 +121,7 @@ def test_every_judge_of_a_run_is_shown_no_marks_and_says_so_in_its_revision() ->
         settings = Settings(judge="mock")
         embedder = None
 
-    judge = judge_of(cast("Any", Parts()))
+    judge = create_judge(cast("Any", Parts()))
     material = Material("?", "Returns are free. [Source 1]", CONTEXTS)
     marked = asyncio.run(judge.opinion(material, ()).supported("answer", "contexts"))
     plain = replace(material, answer="Returns are free.")

@@ -10,14 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.judges.citations import CitationsOff, unmarked_answer
-from rag_harness.judges.claim_by_claim import ClaimByClaim
-from rag_harness.judges.llm import fused, ragas
-from rag_harness.judges.mock import MockJudge
-from rag_harness.judges.placed_claims import placed_claims
-from rag_harness.judges.scoring import judged
-from rag_harness.measures import Score
-from rag_harness.measures.judged import (
+from rag_harness.evaluation.judges import fused, ragas
+from rag_harness.evaluation.judges.citations import CitationsOff, ClaimByClaim, placed_claims, unmarked_answer
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.judges.mock import MockJudge
+from rag_harness.evaluation.measures import Score
+from rag_harness.evaluation.measures.opinion import (
     CITATIONS,
     CitedClaim,
     Claim,

@@ -12,23 +12,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.expectations import Kept, as_found, expectations_of, looked_at
-from rag_harness.expectations.facts import fact_of
-from rag_harness.expectations.kind import AnswerSeen, Finding
-from rag_harness.expectations.rubrics import Criterion, Rubric
-from rag_harness.judges.all_questions import AllQuestions
-from rag_harness.judges.facts_stated import NO_FACT
-from rag_harness.judges.llm.criteria_replies import CANNOT_TELL, NOT_THERE, in_any_order
-from rag_harness.judges.llm.fused import create
-from rag_harness.judges.llm.scale_levels import level_of
-from rag_harness.judges.mock import MockJudge
-from rag_harness.judges.scoring import judged
-from rag_harness.measures.judged.criteria import CRITERIA, CriterionVerdict, MaterialOfCase, OpinionOfCriteria
-from rag_harness.measures.judged.judged_expectations import JudgedExpectations, JudgedOfKind, criteria_of
-from rag_harness.measures.judged.rubric_measure import RubricMeasure, also_asking
-from rag_harness.models.embedders.mock import MockEmbedder
-from rag_harness.models.first_token import alternatives
-from rag_harness.types import Completion, Usage
+from rag_harness.core.types import Completion, Usage
+from rag_harness.evaluation.expectations.rubrics import Criterion, Rubric, fact_of
+from rag_harness.evaluation.judges.factory import NO_FACT, AllQuestions, judged
+from rag_harness.evaluation.judges.fused import create
+from rag_harness.evaluation.judges.mock import MockJudge
+from rag_harness.evaluation.judges.questions import CANNOT_TELL, CRITERION_NOT_THERE, in_any_order, level_of
+from rag_harness.evaluation.measures.expectations import (
+    JudgedExpectations,
+    JudgedOfKind,
+    RubricMeasure,
+    also_asking,
+    criteria_of,
+)
+from rag_harness.evaluation.measures.opinion import CRITERIA, CriterionVerdict, MaterialOfCase, OpinionOfCriteria
+from rag_harness.models.call_context import alternatives
+from rag_harness.models.dry_run import MockEmbedder
+from rag_harness.records.expectations import (
+    AnswerSeen,
+    ExpectationResult,
+    Finding,
+    as_found,
+    expectations_of,
+    looked_at,
+)
 from tests.unit.judges.rows import ROW
 from tests.unit.judges.scripted import Chat, Parts, as_parts
 
@@ -84,8 +91,8 @@ def test_the_place_is_that_in_the_answer_with_its_marks() -> None:
     ("replies", "value", "reason"),
     [
         ([[one(1, "cannot tell")]], None, CANNOT_TELL),
-        ([[one(1, "met", "Returns are dear")]], None, NOT_THERE),
-        ([[one(1, "not met", "Returns are dear")]], None, NOT_THERE),
+        ([[one(1, "met", "Returns are dear")]], None, CRITERION_NOT_THERE),
+        ([[one(1, "not met", "Returns are dear")]], None, CRITERION_NOT_THERE),
         ([[], [one(1, "met")]], 1.0, ""),
         ([[], []], None, "gave no verdict"),
         ([[one(1, "met"), one(1, "not met")]] * 2, None, "two verdicts"),
@@ -168,7 +175,7 @@ def test_facts_are_told_in_both_directions() -> None:
     assert (says.value, never.value) == (0.0, 1.0)
 
 
-def expected(*demands: dict[str, Any]) -> tuple[Kept, ...]:
+def expected(*demands: dict[str, Any]) -> tuple[ExpectationResult, ...]:
     found, problems = expectations_of(list(demands))
     assert not problems
     return tuple(looked_at(found, AnswerSeen(ROW.answer)))

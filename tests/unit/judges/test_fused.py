@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from rag_harness.errors import BudgetError, CriticalError, ModelCallError, ModelOutputError
-from rag_harness.judges.llm.fused import create
-from rag_harness.judges.llm.fused_opinion import FusedOpinion
-from rag_harness.measures.judged import (
+from rag_harness.core.errors import BudgetError, CriticalError, ModelCallError, ModelOutputError
+from rag_harness.core.registry import resolve
+from rag_harness.core.threads import inline
+from rag_harness.evaluation.judges.fused import FusedOpinion, create
+from rag_harness.evaluation.measures.opinion import (
     Claim,
     Judge,
     JudgeQuestion,
@@ -24,8 +25,6 @@ from rag_harness.measures.judged import (
     Verdict,
     Verdicts,
 )
-from rag_harness.registry import resolve
-from rag_harness.work.local_work import inline
 from tests.unit import virtual_time
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, OPENING, REFUNDS, RETURNS, ROW
 from tests.unit.judges.scripted import Chat, Embedder, Parts, as_parts, sentences
@@ -355,7 +354,7 @@ def test_claims_that_fail_do_not_take_usefulness_with_them() -> None:
 
 
 def test_the_revision_follows_the_prompts_and_the_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_harness.judges.llm import judge_chat
+    from rag_harness.evaluation.judges import client as judge_chat
 
     one = create(as_parts(Parts())).revision
     assert one == typed(Parts()).revision

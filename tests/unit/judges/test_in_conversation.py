@@ -8,24 +8,24 @@ from typing import Any, ClassVar
 
 import pytest
 
-from rag_harness.judges.all_questions import AllQuestions
-from rag_harness.judges.in_conversation import InConversation, asked_so_far, in_conversation, in_conversations
-from rag_harness.judges.llm.fused import FusedJudge
-from rag_harness.judges.llm.judge_chat import asking_of
-from rag_harness.judges.mock import MockJudge
-from rag_harness.judges.scoring import judged
-from rag_harness.measures import Score, parts_of
-from rag_harness.measures.judged import Judge, Material
-from rag_harness.measures.judged.criteria import MaterialOfCase
-from rag_harness.measures.judged.turn_material import (
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Message
+from rag_harness.evaluation.judges.client import asking_of
+from rag_harness.evaluation.judges.conversations import InConversation, asked_so_far, in_conversation, in_conversations
+from rag_harness.evaluation.judges.factory import AllQuestions, judged
+from rag_harness.evaluation.judges.fused import FusedJudge
+from rag_harness.evaluation.judges.mock import MockJudge
+from rag_harness.evaluation.measures import Score, parts_of
+from rag_harness.evaluation.measures.opinion import (
     LONGEST_MESSAGE,
     MOST_SAID,
+    Judge,
+    Material,
+    MaterialOfCase,
     MaterialOfTurn,
     newest,
     turn_material,
 )
-from rag_harness.settings import Settings
-from rag_harness.types import Message
 from tests.unit.judges.rows import OPENING, ROW
 from tests.unit.judges.scripted import Chat, Parts, as_parts
 
@@ -133,7 +133,7 @@ def test_criteria_are_judged_in_the_conversation_too() -> None:
     turn = turn_material(of_case, SAID, frozenset())
 
     async def met() -> Any:
-        from rag_harness.measures.judged.criteria import CRITERIA, criteria_met
+        from rag_harness.evaluation.measures.opinion import CRITERIA, criteria_met
 
         return await criteria_met(fused(parts).opinion(turn, [CRITERIA]), ["says when refunds arrive"])
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag_harness.judges.llm.fused import create
-from rag_harness.measures.judged import Material, Usefulness
+from rag_harness.evaluation.judges.fused import create
+from rag_harness.evaluation.measures.opinion import Material, Usefulness
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, ROW
 from tests.unit.judges.scripted import Chat, Parts, as_parts
 

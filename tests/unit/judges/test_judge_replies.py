@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.judges.llm.judge_replies import Missing, PassageVerdict, read_verdicts, whole_number, words_of
-from rag_harness.judges.llm.judging import SUPPORTED
-from rag_harness.models.replies import json_of
+from rag_harness.evaluation.judges.client import Missing, PassageVerdict, read_verdicts, whole_number, words_of
+from rag_harness.evaluation.judges.questions import SUPPORTED
+from rag_harness.models.prompts import json_of
 
 YES, NO = PassageVerdict(1.0, 1), PassageVerdict(0.0)
 S1 = {"index": 1, "verdict": "supported", "passage": 1}

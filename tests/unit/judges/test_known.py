@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError
-from rag_harness.judges.llm.fused import FusedJudge, create
-from rag_harness.measures.judged import Usefulness
-from rag_harness.models.recording.store import ArrayStore
-from rag_harness.settings import Settings
+from rag_harness.core.errors import ModelCallError
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.judges.fused import FusedJudge, create
+from rag_harness.evaluation.measures.opinion import Usefulness
+from rag_harness.models.array_store import ArrayStore
 from tests.unit import virtual_time
 from tests.unit.judges.rows import OPENING, REFUNDS, RETURNS, ROW
 from tests.unit.judges.scripted import Chat, Parts, as_parts
@@ -59,7 +59,7 @@ def test_what_belongs_to_the_key(change: dict[str, Any]) -> None:
 
 
 def test_verdicts_belong_to_one_model_and_its_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_harness.judges.llm import judge_chat
+    from rag_harness.evaluation.judges import client as judge_chat
 
     parts = Parts()
     asyncio.run(useful(create(as_parts(parts)), E3))
@@ -119,7 +119,7 @@ def test_a_row_that_is_cancelled_does_not_take_the_call_from_others() -> None:
 
 
 def test_waiting_for_another_rows_call_is_not_ones_own_time() -> None:
-    from rag_harness.work.deadline import Deadline
+    from rag_harness.core.deadline import Deadline
 
     chat = Chat(seconds=5.0)
     judge = create(as_parts(Parts(chat)))

@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from rag_harness.judges.citations import unmarked_answer
-from rag_harness.judges.embedded.judgement_reading import JudgementReading
-from rag_harness.judges.embedded.opinion import readable_material
-from rag_harness.judges.embedded.words import split_text
-from rag_harness.judges.placed_claims import placed_claims
-from rag_harness.measures.judged import Claim, Material
-from rag_harness.protocols import TextEmbedder
-from rag_harness.words.language import not_judged
+from rag_harness.core.protocols import TextEmbedder
+from rag_harness.core.text.language_detection import not_judged
+from rag_harness.evaluation.judges.citations import placed_claims, unmarked_answer
+from rag_harness.evaluation.judges.embedded.alignment import split_text
+from rag_harness.evaluation.judges.embedded.judge import readable_material
+from rag_harness.evaluation.judges.embedded.judgement import JudgementReading
+from rag_harness.evaluation.measures.opinion import Claim, Material
 from tests.long_answers import LONG_ANSWERS, WORST, check_growth
 
 CONTEXTS = tuple(f"The lamp can be returned within 45 days, says page {number}." for number in range(5))

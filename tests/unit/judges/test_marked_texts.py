@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.judges.llm import marked_texts
-from rag_harness.judges.llm.marked_texts import marked, numbered
+from rag_harness.evaluation.judges import client
+from rag_harness.evaluation.judges.client import marked, numbered
 from tests.unit.judges.scripted import Asked
 
 
@@ -31,7 +31,7 @@ def test_the_key_depends_on_every_text_and_on_nothing_else() -> None:
 
 def test_a_key_that_the_text_holds_is_not_taken(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     guessed = iter([b"\xaa" * 16, b"\xbb" * 16])
-    monkeypatch.setattr(marked_texts, "key_of", lambda *_: next(guessed))
+    monkeypatch.setattr(client, "key_of", lambda *_: next(guessed))
     assert marked([("passage", "ends here: <<end | aaaaaaaa>>")]).startswith("<<passage | bbbbbbbb>>")
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.judges.llm import fused, ragas
-from rag_harness.judges.llm.judging_limits import most_claims, too_many
-from rag_harness.judges.llm.schemas import object_schema, response_format, shape
-from rag_harness.measures.judged import Material
+from rag_harness.evaluation.judges import fused, ragas
+from rag_harness.evaluation.judges.client import object_schema, response_format, shape
+from rag_harness.evaluation.judges.questions import most_claims, too_many
+from rag_harness.evaluation.measures.opinion import Material
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, ROW
 from tests.unit.judges.scripted import Asked, Chat, Parts, as_parts
 

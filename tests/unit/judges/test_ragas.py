@@ -10,11 +10,20 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError, ModelOutputError
-from rag_harness.judges.llm.ragas import RagasOpinion, create
-from rag_harness.measures.judged import Claim, Judge, Material, Relevancy, Support, Usefulness, Verdict, Verdicts
-from rag_harness.registry import resolve
-from rag_harness.types import Completion, Message
+from rag_harness.core.errors import ModelCallError, ModelOutputError
+from rag_harness.core.registry import resolve
+from rag_harness.core.types import Completion, Message
+from rag_harness.evaluation.judges.ragas import RagasOpinion, create
+from rag_harness.evaluation.measures.opinion import (
+    Claim,
+    Judge,
+    Material,
+    Relevancy,
+    Support,
+    Usefulness,
+    Verdict,
+    Verdicts,
+)
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, REFUNDS, RETURNS, ROW
 from tests.unit.judges.scripted import Chat, Parts, as_parts
 

@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.judges.llm.ragas import create
-from rag_harness.judges.scoring import judged
-from rag_harness.measures.judged import Material
-from rag_harness.measures.judged.context import ContextPrecision
-from rag_harness.measures.judged.faithfulness import Faithfulness
-from rag_harness.measures.judged.relevancy import AnswerRelevancy
-from rag_harness.types import Completion, Message, Usage
+from rag_harness.core.types import Completion, Message, Usage
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.judges.ragas import create
+from rag_harness.evaluation.measures.judged import AnswerRelevancy, ContextPrecision, Faithfulness
+from rag_harness.evaluation.measures.opinion import Material
 from tests.unit.judges.scripted import Embedder, Parts, as_parts
 from tests.unit.ragas_python import needs_ragas, said_by_ragas
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import RecordingMissError
-from rag_harness.judges.llm import fused, ragas
-from rag_harness.measures.judged import JudgeQuestion, Material, Support
+from rag_harness.core.errors import RecordingMissError
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.judges import fused, ragas
+from rag_harness.evaluation.measures.opinion import JudgeQuestion, Material, Support
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, OPENING, REFUNDS, RETURNS, ROW
 from tests.unit.judges.scripted import Asked, honest
 from tests.unit.models.chat.test_openai import event, stream

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.errors import PrerequisiteError
-from rag_harness.judges.answers.answers_file import AnswerLine
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.judges.answers import AnswerLine
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
 from tests.unit.judges.answers import line, written
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "judged-scores.md"
@@ -91,7 +91,7 @@ def test_a_judge_that_cannot_be_asked_is_named_before_anything_is_read(
     def refuse(settings: Settings) -> None:
         raise PrerequisiteError(f"no key for {settings.judge_model} at {settings.judge_base_url}")
 
-    monkeypatch.setattr("rag_harness.judges.ready.check_judge", refuse)
+    monkeypatch.setattr("rag_harness.evaluation.judges.traits.check_judge", refuse)
     named = ["--judge-model", "gpt-5", "--judge-base-url", "https://judge.example"]
     assert main(["judge", "score", "gone.jsonl", "-o", "scores.jsonl", *named]) == 2
     assert capsys.readouterr().err == "no key for gpt-5 at https://judge.example\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.judges.llm.spans import find_quote, placed
-from rag_harness.measures.judged import Claim
+from rag_harness.evaluation.judges.questions import find_quote, placed
+from rag_harness.evaluation.measures.opinion import Claim
 
 TEXT = "Returns are free.\n  Refunds (of cash) take\n7 days. Returns are free."
 

@@ -9,23 +9,24 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError, SettingsError
-from rag_harness.judges.mock import MockOpinion
-from rag_harness.judges.ready import check_judge
-from rag_harness.judges.traits import (
+from rag_harness.core import package
+from rag_harness.core.errors import PrerequisiteError, SettingsError
+from rag_harness.core.protocols import JudgeParts
+from rag_harness.core.registry import registered
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.judges.mock import MockOpinion
+from rag_harness.evaluation.judges.traits import (
     JudgeTraits,
     asks_a_model,
+    check_judge,
     judges_asking,
     model_of_judge,
     says_the_same,
     traits,
     traits_of,
 )
-from rag_harness.measures.judged import Judge
-from rag_harness.protocols import JudgeParts
-from rag_harness.registry import installed, registered
-from rag_harness.report.summary import judge_said
-from rag_harness.settings import Settings
+from rag_harness.evaluation.measures.opinion import Judge
+from rag_harness.tables.summary import judge_said
 
 REMOTE = {"chat_model": "gpt-x", "chat_base_url": "https://models.example/v1"}
 Register = Callable[[Any], Settings]
@@ -63,7 +64,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Iterator[Register]:
         entry = SimpleNamespace(
             name="own", value="mine:create", dist=SimpleNamespace(name="mine"), load=lambda: factory
         )
-        monkeypatch.setattr(installed, "entry_points_by", lambda: lambda group, name="": [entry])
+        monkeypatch.setattr(package, "entry_points_by", lambda: lambda group, name="": [entry])
         registered.cache_clear()
         return Settings(judge="own", mode="live", judge_model="gpt-j", **REMOTE)
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.measures import RowMeasure, measure_named
-from rag_harness.measures.answers import normalised
-from rag_harness.measures.named import ANSWERS
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.row_parts import RowStage
-from rag_harness.types import Case, Evidence
+from rag_harness.core.types import Case, Evidence
+from rag_harness.evaluation.measures import RowMeasure, measure_named
+from rag_harness.evaluation.measures.answers import normalised
+from rag_harness.evaluation.measures.names import ANSWERS
+from rag_harness.records.row import ExperimentResult, RowStage
 from tests.unit.tables import case_of
 
 

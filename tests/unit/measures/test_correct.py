@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from rag_harness.expectations import expectations_of
-from rag_harness.measures.correct import Correct, Correctness, by_judge, correctness, describe_disagreement
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.measures.correctness import (
+    Correct,
+    Correctness,
+    by_judge,
+    correctness,
+    describe_disagreement,
+)
+from rag_harness.records.expectations import expectations_of
+from rag_harness.records.row import ExperimentResult
 from tests.unit.rows import make_row
 
 TRUTH = "The fee is €9.90."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.measures.ground_truth import needed_quotes, rightness
-from rag_harness.types import Case, Evidence, Query
-from rag_harness.words.terms import written_numbers
+from rag_harness.core.text.terms import written_numbers
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.evaluation.measures.correctness import needed_quotes, rightness
 
 TRUTH = "The fee is €9.90 and is refunded within 45 days."
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.measures.hits import ranking_of
-from rag_harness.measures.ranking import evaluate
-from rag_harness.measures.ranking_arrays import first_hits
-from rag_harness.retrieval.documents import document_of, place_documents
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.measures.ranking import evaluate, first_hits
+from rag_harness.records.document_ranking import document_of, place_documents, ranking_of
 from tests.unit.rows import make_chunk, make_row
 
 chunk_ids = st.lists(st.builds("{}#{}".format, st.sampled_from(["a", "a#1", "b", "c/d"]), st.integers(0, 3)))

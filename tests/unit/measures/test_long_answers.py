@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import pytest
 
-from rag_harness.measures import RankingMeasure, RowMeasure, Score, known_measures, measure_named, scored
-from rag_harness.measures.answers import TokenF1
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Evidence, Expectation, Query
-from rag_harness.work.checks_in_time import checks_within
+from rag_harness.core.processes import checks_within
+from rag_harness.core.types import Case, Evidence, Expectation, Query
+from rag_harness.evaluation.measures import RankingMeasure, RowMeasure, Score, known_measures, measure_named, scored
+from rag_harness.evaluation.measures.answers import TokenF1
+from rag_harness.records.row import ExperimentResult
 from tests.long_answers import LONG_ANSWERS
 from tests.unit.rows import make_row
 
@@ -72,6 +72,6 @@ def test_no_measure_outlasts_the_deadline_on_any_long_answer() -> None:
 
 
 def _with_cutoff() -> set[str]:
-    from rag_harness.registry import resolve
+    from rag_harness.core.registry import resolve
 
     return {name for name in known_measures() if getattr(resolve("measures", name), "takes_cutoff", False)}

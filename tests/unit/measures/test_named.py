@@ -8,22 +8,22 @@ import sys
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.measures import (
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.registry import registered
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.measures import (
     RankingMeasure,
     RowMeasure,
     Score,
     default_measures,
     known_measures,
     measure_named,
-    named,
+    names,
 )
-from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.measures.judged import JudgedMeasure
-from rag_harness.measures.metamorphic import MetamorphicMeasure
-from rag_harness.measures.named import ANSWERS
-from rag_harness.registry import registered
-from rag_harness.types import Case, Query
+from rag_harness.evaluation.measures.judged import JudgedMeasure
+from rag_harness.evaluation.measures.measure import CompositeMeasure
+from rag_harness.evaluation.measures.metamorphic import MetamorphicMeasure
+from rag_harness.evaluation.measures.names import ANSWERS
 from tests.unit.rows import make_row
 
 CASE = Case(Query("q1", "?"))
@@ -90,7 +90,7 @@ def test_what_is_kept_of_every_run() -> None:
 
 
 def test_a_measure_of_ones_own_that_takes_a_cutoff_is_kept_at_5_and_10(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named, "_own", lambda: ["precision"])
+    monkeypatch.setattr(names, "_own", lambda: ["precision"])
     assert [measure.name for measure in default_measures(True, 7)][-2:] == ["precision@5", "precision@10"]
 
 

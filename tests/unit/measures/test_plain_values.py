@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.gates import judge, parse_gate
-from rag_harness.measures import RowMeasure, Score, measure_named, scored
-from rag_harness.registry import registered
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case
+from rag_harness.core.registry import registered
+from rag_harness.core.types import Case
+from rag_harness.evaluation.measures import RowMeasure, Score, measure_named, scored
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.gates import judge, parse_gate
 from tests.unit.rows import make_row
 from tests.unit.tables import case_of, table_of
 

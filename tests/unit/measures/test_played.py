@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rag_harness.measures.played import GoalReached
-from rag_harness.types import Case, Expectation, Query, Scenario
+from rag_harness.core.types import Case, Expectation, Query, Scenario
+from rag_harness.evaluation.measures.expectations import GoalReached
 from tests.unit.rows import make_row
 
 GOAL = Case(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from rag_harness.derived.attribution.gold import gold_facts
-from rag_harness.derived.attribution.shelf import Shelf
-from rag_harness.engine.row_judging import Judging
-from rag_harness.measures import measure_named
-from rag_harness.measures.answers import EvidenceRecall
-from rag_harness.measures.quotes import as_shown
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Chunk, Evidence, Query
+from rag_harness.core.types import Case, Chunk, Evidence, Query
+from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.gold import gold_facts
+from rag_harness.evaluation.measures import measure_named
+from rag_harness.evaluation.measures.answers import EvidenceRecall, as_shown
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.judging import RowJudge
 from tests.unit.rows import make_chunk, make_row
 
 CASE = Case(
@@ -54,9 +53,9 @@ def test_a_chunk_of_gold_between_them_does_not_bring_the_marks_back() -> None:
 
 def test_gold_is_looked_for_in_the_same_words() -> None:
     held = Chunk("returns.md#0", "returns.md", PLAIN)
-    facts = gold_facts(CASE, row(PLAIN, markup="taken off"), Shelf([held]))
+    facts = gold_facts(CASE, row(PLAIN, markup="taken off"), CorpusView([held]))
     assert {fact.place for fact in facts.quotes} == {"in context"}
-    missed = gold_facts(CASE, row("else", markup="taken off"), Shelf([held]))
+    missed = gold_facts(CASE, row("else", markup="taken off"), CorpusView([held]))
     assert {fact.place for fact in missed.quotes} == {"not found"}
 
 
@@ -71,7 +70,7 @@ def test_a_judge_is_given_quotes_as_the_chunks_say_them() -> None:
             seen.append(material.quotes)
             raise ValueError("no opinion")
 
-    judging = Judging(Judge, lambda *_: [], 10.0)
+    judging = RowJudge(Judge, lambda *_: [], 10.0)
     measure: Any = measure_named("context_precision")
     for given in (row(PLAIN, markup="taken off"), row(MARKED)):
         asyncio.run(judging.row(given, CASE, [measure], lambda *_: None))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.measures import Score, measure_named
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.measures import Score, measure_named
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.tables import tables_of
 

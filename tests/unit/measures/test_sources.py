@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.measures import RowMeasure, Score, measure_named
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.row import ExperimentResult
+from rag_harness.evaluation.measures import RowMeasure, Score, measure_named
+from rag_harness.records.row import ExperimentResult
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.rows import failed_row, make_chunk, make_row
 from tests.unit.tables import case_of, golden_row, table_of
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.measures.answers import CitationRecall
-from rag_harness.measures.hits import document_in, ranking_of
-from rag_harness.measures.ranking import Recall
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.row_parts import HitMetadata, RetrievedChunk
-from rag_harness.types import Case, Evidence, Query
-from rag_harness.words.same_words import says_words, words_of
+from rag_harness.core.text.comparison import says_words, words_of
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.evaluation.measures.answers import CitationRecall
+from rag_harness.evaluation.measures.ranking import Recall
+from rag_harness.records.document_ranking import document_in, ranking_of
+from rag_harness.records.row import ExperimentResult, HitMetadata, RetrievedChunk
 from tests.unit.rows import make_row
 
 QUOTE = "You can return a **lamp** within 45 days."

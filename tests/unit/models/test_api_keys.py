@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError
-from rag_harness.judges.mock import MockJudge
-from rag_harness.judges.ready import check_judge
-from rag_harness.models.api_keys import check_api_keys, check_user
-from rag_harness.registry import installed, registered
-from rag_harness.settings import Settings
-from rag_harness.settings.loading import load_settings
-from rag_harness.settings.profiles import BUILT_IN_PROFILES, Profile
+from rag_harness.core import package
+from rag_harness.core.errors import PrerequisiteError, RegistryError, SettingsError
+from rag_harness.core.registry import registered
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.settings.profiles import BUILT_IN_PROFILES, Profile
+from rag_harness.evaluation.judges.mock import MockJudge
+from rag_harness.evaluation.judges.traits import check_judge
+from rag_harness.models.endpoints import check_api_keys, check_user
 
 SECRET = "sk-secret-0123456789"
 REMOTE = "https://models.example/v1"
@@ -169,7 +170,7 @@ def test_two_judges_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     )
 
     def points(points: list[Any]) -> None:
-        monkeypatch.setattr(installed, "entry_points_by", lambda: lambda group, name="": points)
+        monkeypatch.setattr(package, "entry_points_by", lambda: lambda group, name="": points)
         registered.cache_clear()
 
     settings = Settings(judge="a")

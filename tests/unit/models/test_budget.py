@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.errors import BudgetError
-from rag_harness.models.budget import Budget
+from rag_harness.core.errors import BudgetError
+from rag_harness.models.throttling import Budget
 from tests.unit.virtual_time import run
 
 _usd = st.floats(0, 1, allow_nan=False)

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.errors import ModelCallError
-from rag_harness.models.call_rates import LONGEST_WAIT, CallWindow, Cap, Limits, Turn
-from rag_harness.models.limiter import Limiter
+from rag_harness.core.errors import ModelCallError
+from rag_harness.models.throttling import LONGEST_WAIT, CallWindow, Cap, Limiter, Limits, Turn
 from tests.unit.virtual_time import run
 
 

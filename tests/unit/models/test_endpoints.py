@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import SettingsError
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings, affecting
+from rag_harness.core.settings.roles import RequestFields
+from rag_harness.core.types import Completion, Message
 from rag_harness.models import endpoints as room
-from rag_harness.models.anew import asked_again
-from rag_harness.models.chat.mock import MockChat
-from rag_harness.models.chat.openai import OpenAIChat
+from rag_harness.models.array_store import StoreRoom
+from rag_harness.models.call_context import asked_again
+from rag_harness.models.dry_run import MockChat
 from rag_harness.models.endpoints import Endpoint, Endpoints, endpoint_of, key_variable
 from rag_harness.models.model_names import chat_name
+from rag_harness.models.openai_chat import OpenAIChat
 from rag_harness.models.recording.cassettes import Cassettes
-from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings, affecting
-from rag_harness.settings.request_fields import RequestFields
-from rag_harness.types import Completion, Message
 from tests.unit.models.chat.test_openai import stream
 from tests.unit.server import refusal, serving
 

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import ModelCallError
-from rag_harness.models.chat.replayed import completion_of
-from rag_harness.models.chat.streamed import StreamedCompletion
-from rag_harness.models.heard import hearing, listening
-from rag_harness.models.recording.cassettes import Recorded
-from rag_harness.pipelines.trace import Trace
-from rag_harness.pipelines.watched import watching
-from rag_harness.types import Completion, Message, Usage
+from rag_harness.core.errors import ModelCallError
+from rag_harness.core.types import Completion, Message, Usage
+from rag_harness.models.call_context import hearing, listening
+from rag_harness.models.completions import StreamedCompletion, completion_of
+from rag_harness.models.recording.cassette_file import Recorded
+from rag_harness.pipelines.trace import Trace, watching
 from tests.unit.hits import hits_of
 from tests.unit.models.chat.test_openai import GOOD, Waits, ask, event, stream
 from tests.unit.pipelines.mock_parts import parts_of, write_kb

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from rag_harness.errors import RegistryError, SettingsError
-from rag_harness.judges.panel_scores import panel_score
-from rag_harness.judges.ready import check_judge, check_one_judge
-from rag_harness.measures import Score
-from rag_harness.models.judge_panel import PanelMember, panel_of, settings_of_judges
-from rag_harness.results.panel_names import judge_label, panel_label
-from rag_harness.settings import Settings
-from rag_harness.settings.loading import load_settings
+from rag_harness.core.errors import RegistryError, SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.evaluation.judges.factory import panel_score
+from rag_harness.evaluation.judges.traits import check_judge, check_one_judge
+from rag_harness.evaluation.measures import Score
+from rag_harness.models.endpoints import PanelMember, panel_of, settings_of_judges
+from rag_harness.records.experiment_names import judge_label, panel_label
 
 
 def named(judge: str, panel: str = "", **more: str) -> Settings:

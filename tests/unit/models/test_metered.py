@@ -13,20 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import BudgetError, ModelCallError
-from rag_harness.models.budget import Budget
-from rag_harness.models.call import upper_bound
-from rag_harness.models.call_rates import Limits
-from rag_harness.models.chat.openai import OpenAIChat, SentParameters
-from rag_harness.models.limiter import Limiter
-from rag_harness.models.meter import Meter, Money
-from rag_harness.models.metered import MeteredTransport
-from rag_harness.models.wire import AiohttpTransport
+from rag_harness.core.errors import BudgetError, ModelCallError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.settings.profiles import Price, Prices
+from rag_harness.core.types import Completion, Message
+from rag_harness.models.call_context import upper_bound
+from rag_harness.models.http_transport import AiohttpTransport, MeteredTransport
+from rag_harness.models.openai_chat import OpenAIChat, SentParameters
+from rag_harness.models.throttling import Budget, Limiter, Limits, Meter, Money
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
-from rag_harness.settings.loading import load_settings
-from rag_harness.settings.prices import Price, Prices
-from rag_harness.types import Completion, Message
 from tests.unit.models.chat.test_openai import MODEL, event, stream
 from tests.unit.server import Reply, refusal, serving
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelOutputError
-from rag_harness.models.chat.streamed import StreamedCompletion
-from rag_harness.models.offered_tools import MOST_CALLS, HeardCalls, offering, sent_message
-from rag_harness.types import Message, ToolCall
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.core.types import Message, ToolCall
+from rag_harness.models.call_context import MOST_CALLS, StreamedToolCalls, offering, sent_message
+from rag_harness.models.completions import StreamedCompletion
 from tests.unit.models.chat.test_openai import DONE, GOOD, Waits, ask, event, stream
 from tests.unit.server import serving
 
@@ -79,13 +79,13 @@ def test_messages_say_what_was_called_and_what_came_of_it() -> None:
     [None, {}, "x", [None], ["x"], [{"index": "0"}], [{"index": -1}], [{"index": MOST_CALLS}], [{"index": 10**12}]],
 )
 def test_what_is_no_piece_of_a_call_is_left_out(strange: Any) -> None:
-    heard = HeardCalls()
+    heard = StreamedToolCalls()
     heard.add(strange)
     assert heard.calls() == ()
 
 
 def test_a_piece_without_a_function_is_a_call_without_a_name() -> None:
-    heard = HeardCalls()
+    heard = StreamedToolCalls()
     heard.add([{"function": 3}])
     assert heard.calls() == (ToolCall("", "", ""),)
 
@@ -98,7 +98,7 @@ def test_arguments_without_an_end_are_cut_off() -> None:
 
 def test_tools_are_offered_in_their_block_alone() -> None:
     async def run() -> tuple[int, int]:
-        from rag_harness.models.offered_tools import offered
+        from rag_harness.models.call_context import offered
 
         with offering([TOOL]):
             inside = len(offered.get())

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.models.reasoning import parted
-from rag_harness.models.replies import json_of
+from rag_harness.models.prompts import json_of, split_reply
 
 
 @pytest.mark.parametrize(
@@ -28,7 +27,7 @@ from rag_harness.models.replies import json_of
     ],
 )
 def test_parts(reply: str, thought: str, answer: str) -> None:
-    assert parted(reply) == (thought, answer)
+    assert split_reply(reply) == (thought, answer)
 
 
 @pytest.mark.parametrize(
@@ -51,5 +50,5 @@ def test_json_is_found_in_what_stands_around_it(reply: str, found: dict[str, str
 
 @given(st.text(max_size=80))
 def test_a_reply_without_marks_is_the_answer(reply: str) -> None:
-    thought, answer = parted(reply)
+    thought, answer = split_reply(reply)
     assert answer == reply or thought

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.models.token_batches import token_batches
+from rag_harness.models.model_names import token_batches
 
 
 def test_like_lengths_together_longest_first() -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.core.settings import Settings
 from rag_harness.models.model_names import check_token_vectors
-from rag_harness.settings import Settings
 
 OPENAI = replace(Settings(), embed_model="text-embedding-3-small", embed_base_url="https://api.openai.com/v1")
 

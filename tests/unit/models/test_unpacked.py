@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import ModelOutputError
-from rag_harness.models.unpacked import Unpacked
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.models.decompression import Decompressor
 
 
 def raw_deflate(content: bytes) -> bytes:
@@ -41,7 +41,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 def test_what_was_packed_comes_back_however_it_is_cut(packing: str, content: bytes, cuts: list[int]) -> None:
     packed = PACKED[packing](content)
     places = [0, *sorted(min(cut, len(packed)) for cut in cuts), len(packed)]
-    unpacked = Unpacked("somebody", packing)
+    unpacked = Decompressor("somebody", packing)
     found = [piece for start, stop in pairwise(places) for piece in unpacked.feed(packed[start:stop])]
     assert b"".join(found) == content
     assert not packing.strip().lower().startswith(("g", "x", "d")) or all(len(piece) <= 2**16 for piece in found)
@@ -49,7 +49,7 @@ def test_what_was_packed_comes_back_however_it_is_cut(packing: str, content: byt
 
 def test_a_bomb_goes_off_in_small_pieces_and_not_to_its_end() -> None:
     bomb = gzip.compress(b"a" * 60_000_000, 1)
-    unpacked = Unpacked("The model", "gzip")
+    unpacked = Decompressor("The model", "gzip")
     tracemalloc.start()
     try:
         with pytest.raises(ModelOutputError, match="The model answered with more than 20 MB, and was cut off there"):
@@ -61,6 +61,6 @@ def test_a_bomb_goes_off_in_small_pieces_and_not_to_its_end() -> None:
 
 def test_what_is_packed_otherwise_is_refused() -> None:
     with pytest.raises(ModelOutputError, match=r"packed its answer with 'br'; gzip, deflate can be unpacked"):
-        Unpacked("The model", "br")
+        Decompressor("The model", "br")
     with pytest.raises(ValueError, match="not packed as its header says"):
-        list(Unpacked("The model", "gzip").feed(b"no gzip at all"))
+        list(Decompressor("The model", "gzip").feed(b"no gzip at all"))

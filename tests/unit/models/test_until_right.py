@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError, ModelOutputError
-from rag_harness.models.until_right import EMPTY, TRIES, Fault, ask_until_right
-from rag_harness.types import Completion, Message, Usage
+from rag_harness.core.errors import ModelCallError, ModelOutputError
+from rag_harness.core.types import Completion, Message, Usage
+from rag_harness.models.prompts import EMPTY, TRIES, Fault, ask_until_right
 
 AGAIN = "No: {fault}."
 

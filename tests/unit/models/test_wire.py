@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from rag_harness.errors import ModelOutputError
-from rag_harness.models.wire import AiohttpTransport
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.models.http_transport import AiohttpTransport
 
 Write = asyncio.StreamWriter
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"

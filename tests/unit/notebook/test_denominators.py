@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from rag_harness import Answer, Chunk, Experiment, Hit, PipelineOutput, evaluate
-from rag_harness.notebook.evaluation import Evaluation
-from rag_harness.notebook.gate_check import GateCheck
+from rag_harness.frontends.notebook.evaluation import Evaluation, GateCheck
 
 TRUTH = "Lamps can be returned within 45 days of delivery."
 QUESTIONS = [

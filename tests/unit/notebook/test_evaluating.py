@@ -16,10 +16,10 @@ import pytest
 
 import rag_harness
 from rag_harness import Answer, Chunk, Hit, PipelineOutput, Query
-from rag_harness.engine import loop
-from rag_harness.errors import CriticalError, DataError, PrerequisiteError, RegistryError, SettingsError
-from rag_harness.files.alone import RUN_LOCK, alone
-from rag_harness.results.manifest import read_manifest
+from rag_harness.core.errors import CriticalError, DataError, PrerequisiteError, RegistryError, SettingsError
+from rag_harness.core.process_lock import RUN_LOCK, process_lock
+from rag_harness.records.manifest import read_manifest
+from rag_harness.runs import engine
 from tests.unit.models.recording.answering import answering
 from tests.unit.server import as_json, serving
 
@@ -186,7 +186,7 @@ def test_an_interrupted_evaluation_goes_on() -> None:
 
 
 def test_a_kernel_that_is_interrupted_keeps_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "STOP_WAIT", 0.3)
+    monkeypatch.setattr(engine, "STOP_WAIT", 0.3)
     asked: list[str] = []
 
     async def rag(question: str) -> str:
@@ -254,7 +254,7 @@ def test_aevaluate_asks_on_the_loop_of_the_notebook_which_goes_on() -> None:
 
 
 def test_aevaluate_that_is_cancelled_keeps_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "STOP_WAIT", 0.3)
+    monkeypatch.setattr(engine, "STOP_WAIT", 0.3)
     asked: list[str] = []
 
     async def rag(question: str) -> str:
@@ -341,7 +341,7 @@ def test_a_gate_that_cannot_be_judged_is_an_error(gate: str, said: str) -> None:
 
 def test_another_run_in_the_folder_is_an_error(folder: Path) -> None:
     (folder / "output").mkdir()
-    with alone(folder / "output" / RUN_LOCK), pytest.raises(CriticalError, match="Another run is writing"):
+    with process_lock(folder / "output" / RUN_LOCK), pytest.raises(CriticalError, match="Another run is writing"):
         rag_harness.evaluate(Asked(), QUESTIONS)
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import DataError
-from rag_harness.expectations import expectations_of
-from rag_harness.notebook.given_questions import questions_file
-from rag_harness.types import Case, Evidence, ExpectedTool, Query
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Case, Evidence, ExpectedTool, Query
+from rag_harness.data.queries import read_queries
+from rag_harness.frontends.notebook.evaluate import questions_file
+from rag_harness.records.expectations import expectations_of
 
 LINES: list[dict[str, Any]] = [
     {

@@ -63,6 +63,6 @@ def test_a_question_that_is_refused_is_named_in_words_that_do_nothing(where: str
         said = ""
         try:
             rag_harness.evaluate(answer, [{"query_id": "q1", "query": "How long?", **given[where]}])
-        except rag_harness.errors.RagHarnessError as refused:
+        except rag_harness.core.errors.RagHarnessError as refused:
             said = str(refused)
         assert unseen(said) == []

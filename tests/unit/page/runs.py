@@ -21,12 +21,12 @@ from rag_harness.page.content import (
     Terms,
     Topics,
 )
-from rag_harness.page.report_files import read_runs
+from rag_harness.page.report import read_runs
 from rag_harness.page.run import Run
-from rag_harness.report.summary_file import SUMMARY_FILE
-from rag_harness.results.manifest import MANIFEST
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.records.manifest import MANIFEST
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.tables.summary import SUMMARY_FILE
 from tests.unit.report.written_once import written_once
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.tables import write_run

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.gates.bounds import interval_of_mean
-from rag_harness.page.beside import intervals_beside
+from rag_harness.page.run import intervals_beside
+from rag_harness.runs.gates.evidence import interval_of_mean
 from tests.unit.page.runs import read, write_study
 
-INTERVAL = "rag_harness.report.suite_table.interval_of_mean"
+INTERVAL = "rag_harness.tables.suite_table.interval_of_mean"
 
 
 def test_they_are_there_when_the_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.page.comment import comment_of
-from rag_harness.stats import bounded
+from rag_harness.stats import means
 from tests.browser.talks import LAMP, Talks, hostile_talk
 from tests.hostile import WHOLE
 from tests.unit.page.runs import gate, read, summarise
@@ -43,7 +43,7 @@ def test_a_run_where_none_got_worse_says_nothing(tmp_path: Path) -> None:
 
 
 def test_it_stays_short_whatever_many_conversations_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "DRAWS", 100)  # most of the time, and no bound is looked at
+    monkeypatch.setattr(means, "DRAWS", 100)  # most of the time, and no bound is looked at
     # As many lines or conversations too many would not fit. Of each experiment the comment names four.
     experiments = [f"x{n:02}-own" for n in range(20)]
     questions = {f"{text}{n}": ["How?", "And?"] for n, text in enumerate(WHOLE[::30])}

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rag_harness.page.payload.index import payload_of
+from rag_harness.page.payload import payload_of
 from tests.browser.talks import FAILED, LAMP, Talks
 from tests.unit.page.runs import read, write_study
 

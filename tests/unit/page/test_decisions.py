@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rag_harness.page.html import html_of
-from rag_harness.page.payload.index import payload_of
+from rag_harness.page.payload import payload_of
 from rag_harness.page.sections import sections_of
-from rag_harness.page.sections.decisions import decisions
+from rag_harness.page.sections.first_screen import decisions
 from tests.unit.page.recount.page_tables import tables_in
 from tests.unit.page.runs import gate, prose_in, read, summarise, table_in, write_study
 

@@ -10,8 +10,7 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.page.content import More, Prose, Section
-from rag_harness.page.sections.diff import diff
-from rag_harness.page.sections.moved import ComparedExperiment, moved
+from rag_harness.page.sections.comparison import ComparedExperiment, diff, moved
 from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in
 from tests.unit.tables import write_run
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from rag_harness.page.content import More, Section
-from rag_harness.page.sections.differences import differences
+from rag_harness.page.sections.comparison import differences
 from rag_harness.stats import difference_interval, holm, holm_counts, permutation_test
 from tests.unit.page.runs import (
     AR,

@@ -11,21 +11,25 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from rag_harness.gates import parse_gate
 from rag_harness.page.content import Figure, Section
-from rag_harness.page.drawings import FIGURES, FigureOf
-from rag_harness.page.drawings.compared_means import figure as compared
-from rag_harness.page.drawings.gate_bar import gate_bar
-from rag_harness.page.drawings.kinds_of_answers import kind_fill
-from rag_harness.page.drawings.ranks import ranks
-from rag_harness.page.drawings.risk import risk
-from rag_harness.page.drawings.slices import slices
-from rag_harness.page.drawings.stated_confidence import reliability, risk_coverage
-from rag_harness.page.drawings.taxonomy import taxonomy
-from rag_harness.page.drawings.trade_offs import quality_for_money, quality_for_time
+from rag_harness.page.drawings import (
+    FIGURES,
+    FigureOf,
+    quality_for_money,
+    quality_for_time,
+    ranks,
+    reliability,
+    risk,
+    risk_coverage,
+    slices,
+    taxonomy,
+)
+from rag_harness.page.drawings import figure as compared
+from rag_harness.page.estimates import gate_bar, kind_fill
 from rag_harness.page.run import Run
-from rag_harness.page.sections.charts import charts
+from rag_harness.page.sections import charts
 from rag_harness.page.sections.first_screen import first_screen
+from rag_harness.runs.gates import parse_gate
 from tests.browser.runs import Study
 from tests.unit.page.charts.shapes import shapes, texts
 from tests.unit.page.runs import amend, gate, read, rows_of, write_study

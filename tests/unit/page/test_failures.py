@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import DataError
+from rag_harness.core.errors import DataError
 from rag_harness.page.content import Failures, Section
 from rag_harness.page.html import html_of
-from rag_harness.page.payload.index import payload_of
+from rag_harness.page.payload import payload_of
 from rag_harness.page.sections.failures import failures
-from rag_harness.results.causes import CAUSES, CauseLine, write_causes
+from rag_harness.records.causes import CAUSES, CauseLine, write_causes
 from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in, write_study
 from tests.unit.tables import write_run
 

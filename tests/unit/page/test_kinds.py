@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.measures.judged import CATEGORIES
+from rag_harness.evaluation.measures.judged import CATEGORIES
 from rag_harness.page import charts
-from rag_harness.page.drawings.kinds_of_answers import kind_class, kind_fill
+from rag_harness.page.estimates import kind_class, kind_fill
 from tests.unit.page.charts.shapes import shapes
 
 _STYLES = dict(re.findall(r"\.(kind-[\w-]+) \{([^}]*)\}", charts.stylesheet()))

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_harness.dataset.asked_digest import asked_digest
-from rag_harness.measures import known_measures, measure_named
-from rag_harness.measures.answers import ErrorRate
-from rag_harness.measures.judged.categories import CATEGORIES, MEANINGS
-from rag_harness.measures.measure import formula_of
+from rag_harness.data.datasets import asked_digest
+from rag_harness.evaluation.measures import known_measures, measure_named
+from rag_harness.evaluation.measures.answers import ErrorRate
+from rag_harness.evaluation.measures.judged import CATEGORIES, MEANINGS
+from rag_harness.evaluation.measures.measure import formula_of
 from rag_harness.page.content import Code
-from rag_harness.page.sections.limits import SYNTHETIC, limits
-from rag_harness.page.sections.method import method
+from rag_harness.page.sections.method import SYNTHETIC, limits, method
 from rag_harness.page.sections.scorecard import scorecard
-from rag_harness.results.manifest import SuiteRecord
+from rag_harness.records.manifest import SuiteRecord
 from tests.unit.page.runs import amend, blocks_in, facts_in, prose_in, read, rows_of, table_in, write_study
 from tests.unit.tables import write_run
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.page.badge import badge_of, status_by_gates
 from rag_harness.page.comment import comment_of
 from rag_harness.page.content import Prose
+from rag_harness.page.run import badge_of, status_by_gates
 from rag_harness.page.sections.first_screen import first_screen
-from rag_harness.results.manifest import MANIFEST
+from rag_harness.records.manifest import MANIFEST
 from tests.unit.page.runs import amend, gate, read, rows_of, summarise
 from tests.unit.rows import failed_row
 from tests.unit.tables import case_of, write_run

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.page.payload import index
-from rag_harness.page.payload.index import payload_of
-from rag_harness.page.payload.packed import packed, script_json
-from rag_harness.page.payload.packing import Packing
+from rag_harness.page import payload as index
+from rag_harness.page.payload import Packing, packed, payload_of, script_json
 from tests.unit.page.runs import read
 from tests.unit.rows import make_row
 from tests.unit.tables import write_run

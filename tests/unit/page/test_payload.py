@@ -13,16 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.page.payload.evidence_places import quotes_in
-from rag_harness.page.payload.index import BLOCK, payload_of
-from rag_harness.page.payload.packed import packed, script_json
-from rag_harness.page.payload.pool import Pool
-from rag_harness.page.payload.prompt_pieces import Prompts
+from rag_harness.core.types import Case, Evidence, Message, Query
+from rag_harness.page.payload import BLOCK, Pool, Prompts, packed, payload_of, quotes_in, script_json
 from rag_harness.page.run import read_run
-from rag_harness.results.causes import CauseLine, write_causes
-from rag_harness.results.prompts import PromptFiles
-from rag_harness.results.score import Author, ScoreLine, row_digest
-from rag_harness.types import Case, Evidence, Message, Query
+from rag_harness.records.causes import CauseLine, write_causes
+from rag_harness.records.files import PromptFiles
+from rag_harness.records.scores import Author, ScoreLine, row_digest
 from tests.unit.rows import failed_row, make_chunk, make_row
 from tests.unit.tables import write_run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.page.report_files import write_report
+from rag_harness.page.report import write_report
 from tests.browser.runs import Study
 from tests.unit.page.recount import first_sentences
 from tests.unit.page.recount.page_tables import tables_in

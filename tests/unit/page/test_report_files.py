@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.errors import DataError, SettingsError
+from rag_harness.core.errors import DataError, SettingsError
 from rag_harness.page.formats import check_place, format_of
-from rag_harness.page.report_files import read_runs, write_report
+from rag_harness.page.report import read_runs, write_report
 from tests.unit.rows import make_row
 from tests.unit.tables import write_run
 

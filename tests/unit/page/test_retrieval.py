@@ -6,18 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from rag_harness.core.types import Case, Query
 from rag_harness.page.comment import comment_of
 from rag_harness.page.content import LookedUpHit, LookedUpQuestions, Topics
-from rag_harness.page.report_files import write_report
+from rag_harness.page.report import write_report
 from rag_harness.page.sections import sections_of
-from rag_harness.page.sections.first_screen import first_screen
-from rag_harness.page.sections.gate_tables import gates_said
-from rag_harness.page.sections.made_of import run_facts
-from rag_harness.page.sections.retrieval import MOST_QUESTIONS, retrieval
-from rag_harness.results.cases import KeptCase
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.row_parts import RowError
-from rag_harness.types import Case, Query
+from rag_harness.page.sections.first_screen import first_screen, gates_said
+from rag_harness.page.sections.method import run_facts
+from rag_harness.page.sections.scorecard import MOST_QUESTIONS, retrieval
+from rag_harness.records.cases import StoredCase
+from rag_harness.records.row import ExperimentResult, RowError
 from tests.unit.page.runs import amend, cell_in, gate, read, rows_of, summarise, table_in
 from tests.unit.tables import golden_row, write_run
 
@@ -31,10 +29,10 @@ RANKED = {
 GOLD = {"half": {"b.md": 1, "d.md": 1}}
 
 
-def kept(name: str, kind: str = "plain") -> KeptCase:
+def kept(name: str, kind: str = "plain") -> StoredCase:
     gold = GOLD.get(name, {"a.md": 1})
     case = Case(Query(name, f"Where is {name}?"), kind, qrels=gold, metadata={"query_type": kind})
-    return KeptCase(case, {"query_type": kind}, expected=tuple(gold))
+    return StoredCase(case, {"query_type": kind}, expected=tuple(gold))
 
 
 def row(name: str, ranked: list[str]) -> ExperimentResult:

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.page import sampled
+from rag_harness.page import listed_trials
 from rag_harness.page.content import Cell, More, Section, Table
-from rag_harness.page.payload.index import payload_of
-from rag_harness.page.report_files import write_report
+from rag_harness.page.listed_trials import sample_of, sample_said
+from rag_harness.page.payload import payload_of
+from rag_harness.page.report import write_report
 from rag_harness.page.run import Run, read_run
-from rag_harness.page.sampled import sample_of, sample_said
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import case, write_run
 
@@ -24,7 +24,7 @@ TYPES = ["direct"] * 40 + ["negative"] * 20
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "MOST_TRIALS_LISTED", MOST)
+    monkeypatch.setattr(listed_trials, "MOST_TRIALS_LISTED", MOST)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def listed(run: Run, name: str = "e3", sections: list[Section] | None = None) ->
 
 
 def test_where_all_fit_all_are_listed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "MOST_TRIALS_LISTED", 2 * CASES)
+    monkeypatch.setattr(listed_trials, "MOST_TRIALS_LISTED", 2 * CASES)
     assert len(listed(run)) == CASES
     assert sample_of([run]).said == sample_said([run]) == ""
 

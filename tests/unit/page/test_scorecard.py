@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.gates import judge, parse_gate
 from rag_harness.page.sections.scorecard import measures_shown, scorecard
-from rag_harness.report.best import best_of
-from rag_harness.report.pairwise import PairDifference
-from rag_harness.results.score import SCORES
-from rag_harness.stats.paired import Paired
+from rag_harness.records.scores import SCORES
+from rag_harness.runs.gates import judge, parse_gate
+from rag_harness.stats.paired_tests import Paired
+from rag_harness.tables.pairwise import PairDifference
+from rag_harness.tables.standings import best_of
 from tests.unit.page.runs import AR, CP, F, cell_in, prose_in, read, rows_of, scored, table_in, write_study
 from tests.unit.tables import golden_row, tables_of, write_run
 

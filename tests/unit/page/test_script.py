@@ -6,9 +6,9 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+from rag_harness.core.escaping import page_script
 from rag_harness.page.html import html_of
-from rag_harness.page.payload.index import payload_of
-from rag_harness.shown.every_page import scripted
+from rag_harness.page.payload import payload_of
 
 MOST = 43_500
 """Bytes. One in ten is of conversations, which a page without any has, too: two scripts would be two pages to test."""
@@ -34,7 +34,7 @@ def test_the_page_about_the_report_says_how_much_of_a_chat_is_in_sight() -> None
 def test_no_text_of_it_spans_lines() -> None:
     """A text over several lines would lose its indentation."""
     assets = files("rag_harness.page").joinpath("assets")
-    source = scripted(
+    source = page_script(
         "".join(
             assets.joinpath(name).read_text(encoding="utf-8") for name in ("conversation.js", "steps.js", "page.js")
         )

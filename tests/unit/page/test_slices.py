@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rag_harness.page.content import More, Section
-from rag_harness.page.report_files import write_report
-from rag_harness.page.sections.slices import slices
-from rag_harness.page.sections.statistics import statistics
+from rag_harness.page.report import write_report
+from rag_harness.page.sections.method import statistics
+from rag_harness.page.sections.scorecard import slices
 from rag_harness.stats import difference_interval
 from tests.browser.runs import Study
 from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_harness.page.payload.pool import Pool
-from rag_harness.page.payload.told_steps import told_steps
-from rag_harness.results.row_parts import RowStage
+from rag_harness.page.payload import Pool, told_steps
+from rag_harness.records.row import RowStage
 from tests.unit.measures.agents.trials import search, tool
 
 

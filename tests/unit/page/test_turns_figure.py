@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.page.content import Figure
-from rag_harness.page.drawings.measures_by_turn import _MOST_MEASURES, _MOST_TURNS, turns
+from rag_harness.page.drawings import _MOST_MEASURES, _MOST_TURNS, turns
 from rag_harness.page.run import Run
 from tests.browser.talks import LAMP, Talks, long_talk
 from tests.unit.page.charts.shapes import shapes, texts

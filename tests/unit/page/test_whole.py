@@ -10,15 +10,12 @@ from syrupy.assertion import SnapshotAssertion
 from rag_harness.page.content import Table
 from rag_harness.page.run import Run
 from rag_harness.page.sections import sections_of
-from rag_harness.page.sections.about_run import about_run
-from rag_harness.page.sections.diff import diff
-from rag_harness.page.sections.differences import differences
+from rag_harness.page.sections.comparison import diff, differences
 from rag_harness.page.sections.failures import failures
 from rag_harness.page.sections.first_screen import first_screen
-from rag_harness.page.sections.method import method
+from rag_harness.page.sections.method import about_run, method, terms
 from rag_harness.page.sections.scorecard import scorecard
-from rag_harness.page.sections.terms import terms
-from rag_harness.results.causes import CauseLine, write_causes
+from rag_harness.records.causes import CauseLine, write_causes
 from tests.unit.page.runs import (
     amend,
     blocks_in,

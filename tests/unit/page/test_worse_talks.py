@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rag_harness.page.content import More, Section
-from rag_harness.page.sections.diff import diff
-from rag_harness.page.sections.worse_talks import SHOWN_TALKS
+from rag_harness.page.sections.comparison import SHOWN_TALKS, diff
 from tests.browser.talks import LAMP, Questions, Talks
 from tests.unit.page.runs import read, table_in
 

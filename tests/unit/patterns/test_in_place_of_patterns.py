@@ -8,8 +8,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.dataset.ingest.hidden import _without_comments
-from rag_harness.models.replies import json_of
+from rag_harness.data.loaders.html_pages import _without_comments
+from rag_harness.models.prompts import json_of
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 

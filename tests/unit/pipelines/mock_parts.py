@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from rag_harness.core.settings.loading import load_settings
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
 
 
 def write_kb(root: Path, pages: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:

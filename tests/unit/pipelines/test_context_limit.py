@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.trial import run_trial
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.errors import ModelOutputError
-from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.endpoint.service_answer import AnswerReader
-from rag_harness.results.row import ExperimentResult
-from rag_harness.settings import Settings
-from rag_harness.settings.endpoint_spec import AnswerPaths
-from rag_harness.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query, Stage
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.endpoints import AnswerPaths
+from rag_harness.core.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query, Stage
+from rag_harness.pipelines.endpoint.answer import AnswerReader, Context
+from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.trial import Trial, run_trial
 from tests.unit.pipelines.endpoint.services import Service
 from tests.unit.server import as_json, serving
 

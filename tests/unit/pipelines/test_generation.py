@@ -11,21 +11,20 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, SettingsError
+from rag_harness.core.errors import CriticalError, ModelCallError, ModelOutputError, SettingsError
+from rag_harness.core.registry import resolve
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.text.citations import cited_sources
+from rag_harness.core.text.refusals import declines
+from rag_harness.core.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
 from rag_harness.models.prompts import Prompts, load_prompts
-from rag_harness.pipelines import experiment as build
+from rag_harness.pipelines.experiments import experiment as build
 from rag_harness.pipelines.generation import Generator, read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.registry import resolve
-from rag_harness.retrieval import retrieval as retrieval_room
-from rag_harness.retrieval.retrieval import spec_of
-from rag_harness.settings.loading import load_settings
-from rag_harness.studies.retail.e2_standard_rag import StandardRag
-from rag_harness.studies.retail.e3_filtered_rag import FilteredRag
-from rag_harness.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
-from rag_harness.words.abstention import declines
-from rag_harness.words.cited import cited_sources
+from rag_harness.retrieval import builder as retrieval_room
+from rag_harness.retrieval.builder import spec_of
+from rag_harness.studies.retail import FilteredRag, StandardRag
 from tests.unit.hits import hits_of
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 

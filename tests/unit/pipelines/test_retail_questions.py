@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.pipelines import experiment
-from rag_harness.protocols import Experiment
-from rag_harness.settings.configurations import read_configuration
-from rag_harness.studies.retail.e3__tuned import TUNED
-from rag_harness.types import PipelineOutput, Query
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings.configurations import read_configuration
+from rag_harness.core.types import PipelineOutput, Query
+from rag_harness.pipelines.experiments import experiment
+from rag_harness.studies.retail import TUNED
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 PAGES = {

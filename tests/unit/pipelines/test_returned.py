@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from rag_harness.pipelines.returned import output_of
-from rag_harness.types import Answer, Chunk, Hit, PipelineOutput
+from rag_harness.core.types import Answer, Chunk, Hit, PipelineOutput
+from rag_harness.pipelines.user_pipelines import output_of
 
 SAID, TEXT, PAGE = "45 days", "Lamps can be returned within 45 days.", "returns.md"
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.pipelines.given_searches import GivenSearches, giving
-from rag_harness.pipelines.step_trace import StepTrace
-from rag_harness.types import Answer, Chunk, Completion, Hit, Message, PipelineOutput, Usage
+from rag_harness.core.types import Answer, Chunk, Completion, Hit, Message, PipelineOutput, Usage
+from rag_harness.pipelines.trace import GivenSearches, StepTrace, giving
 
 PAGES = {"lamp": ["returns.md#0", "lamps.md#0"], "refund": ["returns.md#0", "refunds.md#0"], "moon": []}
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.registry import installed
-from rag_harness.registry.installed import NAME, install, strangers
+from rag_harness.core import package
+from rag_harness.core.package import NAME, install, strangers
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -76,7 +76,7 @@ def test_our_own_lines_are_not() -> None:
 def test_the_project_is_called_so() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == NAME
-    assert list(project["scripts"]) == [installed.COMMAND]
+    assert list(project["scripts"]) == [package.COMMAND]
 
 
 def stranger(folder: Path, name: str, entry_points: str = "") -> Path:
@@ -90,7 +90,7 @@ def stranger(folder: Path, name: str, entry_points: str = "") -> Path:
 
 def test_where_there_is_no_stranger_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if "site-packages" not in folder])
-    monkeypatch.setattr(installed, "entry_points_by", lambda: entry_points().select)
+    monkeypatch.setattr(package, "entry_points_by", lambda: entry_points().select)
     assert strangers() == strangers(by_entry_points=False) == []
 
 
@@ -111,14 +111,14 @@ def test_another_that_brings_the_command_or_the_package_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, declared: str
 ) -> None:
     monkeypatch.syspath_prepend(stranger(tmp_path, "evaluator", declared))
-    monkeypatch.setattr(installed, "entry_points_by", lambda: entry_points().select)
+    monkeypatch.setattr(package, "entry_points_by", lambda: entry_points().select)
     assert [line.partition(" brings")[0] for line in strangers()] == ["evaluator 0.2.1"]
 
 
 def test_a_plugin_of_somebody_elses_is_no_stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     declared = "[rag_harness.chunkers]\nmine = other:cut\n[console_scripts]\nother = other:main\n"
     monkeypatch.syspath_prepend(stranger(tmp_path, "evaluator", declared))
-    monkeypatch.setattr(installed, "entry_points_by", lambda: entry_points().select)
+    monkeypatch.setattr(package, "entry_points_by", lambda: entry_points().select)
     assert strangers() == []
 
 
@@ -134,8 +134,8 @@ def test_the_command_names_the_stranger(
 def test_where_the_light_extra_is_installed_its_option_alone_is_named(
     lacking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installed, "find_spec", lambda name: None if name == lacking else object())
-    said = installed.without_torch()
+    monkeypatch.setattr(package, "find_spec", lambda name: None if name == lacking else object())
+    said = package.without_torch()
     assert said.startswith("pip install 'pytest-rag-harness[local-light]' and " if lacking else "--rag-embed-backend=")
     assert "--rag-embed-backend=onnx-int8" in said
 
@@ -154,7 +154,7 @@ def test_where_the_light_extra_is_installed_its_option_alone_is_named(
 def test_init_says_what_to_install_for_vectors_if_anything(
     there: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(installed, "find_spec", lambda name: object() if name in there else None)
+    monkeypatch.setattr(package, "find_spec", lambda name: object() if name in there else None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.md").write_text("# Hours\n\nThe desk is open from 9 to 17.\n", encoding="utf-8")
     assert main(["init"]) == 0

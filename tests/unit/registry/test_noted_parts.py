@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rag_harness.files.sources import json_digest
-from rag_harness.registry.noted_parts import note, noting
+from rag_harness.core.files import json_digest
+from rag_harness.core.registry import note, noting
 
 
 def test_parts_note_themselves() -> None:

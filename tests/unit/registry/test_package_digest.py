@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import tomllib
 
-from rag_harness.registry import package_digest as module
-from rag_harness.registry.package_digest import DIGEST_FILE, LIBRARIES, library_versions, package_digest, remember_in
+from rag_harness.core import package as module
+from rag_harness.core.package import DIGEST_FILE, LIBRARIES, library_versions, package_digest, remember_in
 
 LONG_AGO = 1_700_000_000
 CARRY = {

@@ -4,9 +4,9 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError, RegistryError
-from rag_harness.models.embedders.mock import MockEmbedder
-from rag_harness.registry import missing_package, model_name, registered, resolve
+from rag_harness.core.errors import PrerequisiteError, RegistryError
+from rag_harness.core.registry import missing_package, model_name, registered, resolve
+from rag_harness.models.dry_run import MockEmbedder
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
     import sys
 
     code = (
-        "import sys; from rag_harness.registry import registered; registered('embedders');"
+        "import sys; from rag_harness.core.registry import registered; registered('embedders');"
         "print([m for m in ('torch', 'openai', 'qdrant_client', 'qdrant_edge',"
-        " 'rag_harness.models.embedders.openai') if m in sys.modules])"
+        " 'rag_harness.models.embedders') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rag_harness.measures import measure_named
-from rag_harness.report.slices_asked import read_slices
-from rag_harness.report.standing import Standings
-from rag_harness.report.standings import standings
-from rag_harness.report.suite_table import CaseState, Column, SuiteTable
-from rag_harness.report.totals import Totals
-from rag_harness.results.manifest import SuiteRecord
+from rag_harness.evaluation.measures import measure_named
+from rag_harness.records.manifest import SuiteRecord
+from rag_harness.tables.blocks import Totals
+from rag_harness.tables.requested_measures import read_slices
+from rag_harness.tables.standings import Standings, standings
+from rag_harness.tables.suite_table import CaseState, Column, SuiteTable
 
 Values = Sequence[float | None]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.report.abstention import Abstention, abstention_lines, abstentions
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.tables.abstention import Abstention, abstention_lines, abstentions
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import tables_of
 

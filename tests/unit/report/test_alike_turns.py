@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.judges.calibration.labels import AnswerLabel
-from rag_harness.judges.calibration.scored_answers import in_clusters
-from rag_harness.page.figures import mean_cell, tail_cell
-from rag_harness.report.abstention import abstentions
-from rag_harness.report.baseline import load_saved_run, save, saved_run
-from rag_harness.report.clusters import Clusters
-from rag_harness.report.compared import compared_lines
-from rag_harness.report.comparison import compare
-from rag_harness.report.pairwise import PairDifference, compared, on_measure, pairwise
-from rag_harness.report.pairwise_lines import figures
-from rag_harness.report.power import power, power_lines
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.manifest import RunManifest, SuiteRecord
-from rag_harness.stats.paired import paired
+from rag_harness.evaluation.judges.calibration.labels import AnswerLabel, in_clusters
+from rag_harness.page.content import mean_cell, tail_cell
+from rag_harness.records.manifest import RunManifest, SuiteRecord
+from rag_harness.stats.paired_tests import paired
+from rag_harness.tables.abstention import abstentions
+from rag_harness.tables.baseline import load_saved_run, save, saved_run
+from rag_harness.tables.clusters import Clusters
+from rag_harness.tables.comparison import compare
+from rag_harness.tables.comparison_lines import compared_lines
+from rag_harness.tables.pairwise import PairDifference, compared, figures, on_measure, pairwise
+from rag_harness.tables.power import power, power_lines
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.report.standing_tables import table
 from tests.unit.rows import make_row
 
@@ -148,7 +146,7 @@ def test_labels_are_clustered_by_conversation_or_page_unless_they_say_otherwise(
 
 
 def test_ranks_on_the_page_are_by_cluster() -> None:
-    from rag_harness.page.drawings.ranks import _alike, _share
+    from rag_harness.page.drawings import _alike, _share
 
     def found() -> SuiteTable:
         labels = [{"conversation": f"c{n // 5}", "turn": str(n % 5 + 1)} for n in range(60)]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.measures.judged.categories import CATEGORIES, kinds_shown
-from rag_harness.report.answer_kinds import answer_kinds
-from rag_harness.report.blocks.block import MeasureArrays
+from rag_harness.evaluation.measures.judged import CATEGORIES, kinds_shown
+from rag_harness.tables.blocks import MeasureArrays
+from rag_harness.tables.judged_columns import answer_kinds
 
 SHARE, COSINE = st.floats(0, 1), st.floats(-1, 1)
 

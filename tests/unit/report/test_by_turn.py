@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.report.by_turn import FEW_TURNS, by_turn, drift_of, has_turns, turns_said
-from rag_harness.report.clusters import Clusters
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary_file import write_summary_file
 from rag_harness.stats import clopper_pearson
+from rag_harness.tables.clusters import Clusters
+from rag_harness.tables.conversations import FEW_TURNS, by_turn, drift_of, has_turns, turns_said
+from rag_harness.tables.suite_table import SuiteTable
+from rag_harness.tables.summary import write_summary_file
 from tests.unit.report.standing_tables import kinds, table
 
 

@@ -10,11 +10,10 @@ import pytest
 import scipy.stats
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.errors import DataError
-from rag_harness.report.baseline import _MODELS, _OTHER, SavedCase, SavedRun, SavedSuite, save
-from rag_harness.report.compared import compared_lines
-from rag_harness.report.saved_runs import read_run
-from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.core.errors import DataError
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.tables.baseline import _MODELS, _OTHER, SavedCase, SavedRun, SavedSuite, read_run, save
+from rag_harness.tables.comparison_lines import compared_lines
 from tests.unit.rows import make_row
 from tests.unit.tables import write_run
 

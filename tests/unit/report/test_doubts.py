@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.pipelines.endpoint.placing import BY_ID, NO_TEXT, OTHER_TEXT
-from rag_harness.report.doubts import doubts
+from rag_harness.pipelines.endpoint.placement import BY_ID, NO_TEXT, OTHER_TEXT
+from rag_harness.tables.answer_warnings import doubts
 from tests.unit.report.standing_tables import kinds, table
 
 N = 20

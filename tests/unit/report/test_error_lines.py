@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_harness.report.error_lines import error_lines
-from rag_harness.report.suite_table import SuiteTable
+from rag_harness.tables.answer_warnings import error_lines
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import table_of
 

@@ -16,13 +16,12 @@ import pyarrow.parquet
 import pytest
 
 import rag_harness
-from rag_harness.errors import DataError, PrerequisiteError, SettingsError
-from rag_harness.measures import default_measures, measure_named
-from rag_harness.report.frames import write_csv, write_parquet
-from rag_harness.report.tables import read_tables
-from rag_harness.report.trial_records import TrialRecords, read_trials
-from rag_harness.results.manifest import read_manifest
-from rag_harness.types import GOLDEN
+from rag_harness.core.errors import DataError, PrerequisiteError, SettingsError
+from rag_harness.core.types import GOLDEN
+from rag_harness.evaluation.measures import default_measures, measure_named
+from rag_harness.records.manifest import read_manifest
+from rag_harness.tables.reader import read_tables
+from rag_harness.tables.trials import TrialRecords, read_trials, write_csv, write_parquet
 from tests.unit.report.test_judged import F
 from tests.unit.report.trial_run import ANSWERS, NASTY, write_output
 from tests.unit.rows import make_chunk, make_row

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from rag_harness.gates import GateRules, judge, parse_gate
-from rag_harness.measures.judged import CATEGORIES
-from rag_harness.models.families import maker_of
-from rag_harness.report.scorecard import one_family, scorecard_lines
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import judge_said
-from rag_harness.results.manifest import SuiteRecord
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.evaluation.measures.judged import CATEGORIES
+from rag_harness.models.model_names import maker_of
+from rag_harness.records.manifest import SuiteRecord
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.runs.gates import GateRules, judge, parse_gate
+from rag_harness.tables.suite_table import SuiteTable
+from rag_harness.tables.summary import judge_said, one_family, scorecard_lines
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import tables_of
 

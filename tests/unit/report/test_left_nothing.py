@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.page.badge import badge_of, status_by_gates
-from rag_harness.page.comment.whole import comment_of
-from rag_harness.page.sections.diff import diff, first_change
-from rag_harness.report.baseline import save
-from rag_harness.report.left_nothing import said_of_last_run
-from rag_harness.report.saved_runs import read_run
-from rag_harness.results.begun_run import BEGUN, BegunRun, read_begun, write_begun
+from rag_harness.page.comment import comment_of
+from rag_harness.page.run import badge_of, status_by_gates
+from rag_harness.page.sections.comparison import diff, first_change
+from rag_harness.records.manifest import BEGUN, BegunRun, read_begun, write_begun
+from rag_harness.tables.baseline import read_run, save
+from rag_harness.tables.provenance import said_of_last_run
 from tests.unit.page.runs import amend, gate, prose_in, read, rows_of, summarise, write_study
 from tests.unit.tables import write_run
 

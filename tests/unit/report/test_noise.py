@@ -9,17 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rag_harness.measures import measure_named
-from rag_harness.report.noise import CONSTANT, JUDGE_TOO, MeasureNoise, Noise, noises
-from rag_harness.report.noise_lines import noise_lines
-from rag_harness.report.tables import read_tables
-from rag_harness.results.manifest import read_manifest
-from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
-from rag_harness.results.result_paths import result_path, scores_path
-from rag_harness.results.score import Author, ScoreLine, row_digest
-from rag_harness.settings import Settings
-from rag_harness.settings.profiles import EMBEDDED_URL
-from rag_harness.stats.components import Components
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.profiles import EMBEDDED_URL
+from rag_harness.evaluation.measures import measure_named
+from rag_harness.pipelines.result_paths import result_path, scores_path
+from rag_harness.records.experiment_names import repeat_fingerprint, repeat_name
+from rag_harness.records.manifest import read_manifest
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.stats.agreement import Components
+from rag_harness.tables.noise import CONSTANT, JUDGE_TOO, MeasureNoise, Noise, noise_lines, noises
+from rag_harness.tables.reader import read_tables
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import write_run
 

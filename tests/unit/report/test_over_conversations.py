@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import GateRules, Verdict, judge, parse_gate
-from rag_harness.gates.gates_of_run import check_promises, check_turns, unit_of
-from rag_harness.report.clusters import Clusters
-from rag_harness.report.over_conversations import FEW_TURNS, over_conversations, rules_over_conversations
-from rag_harness.report.suite_table import CaseState, SuiteTable
+from rag_harness.core.errors import SettingsError
+from rag_harness.runs.gates import GateRules, Verdict, judge, parse_gate
+from rag_harness.runs.gates.configuration import check_promises, check_turns, unit_of
 from rag_harness.stats import clopper_pearson
+from rag_harness.tables.clusters import Clusters
+from rag_harness.tables.conversations import FEW_TURNS_EACH, over_conversations, rules_over_conversations
+from rag_harness.tables.suite_table import CaseState, SuiteTable
 from tests.unit.report.standing_tables import table
 
 Turns = Sequence[float | None]
@@ -201,7 +201,7 @@ def test_drift_is_the_change_from_one_turn_to_the_next_within_conversations() ->
     assert said.n == 2
     assert values("drift(token_f1)", suite([1], [1, None])) == {}
     gate = parse_gate("c1: drift(token_f1) >= 0", 5)
-    assert over_conversations(gate, {"c1": suite([1], [1, None])})["c1"].absent("token_f1", {}) == {FEW_TURNS: 2}
+    assert over_conversations(gate, {"c1": suite([1], [1, None])})["c1"].absent("token_f1", {}) == {FEW_TURNS_EACH: 2}
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rag_harness.gates import GateRules, Verdict, judge, parse_gate
-from rag_harness.gates.gates_of_run import unit_of
-from rag_harness.report.brief.gates_state import gates_state
-from rag_harness.report.over_repeats import answers_said, over_repeats
-from rag_harness.report.suite_table import CaseState, SuiteTable
+from rag_harness.runs.gates import GateRules, Verdict, judge, parse_gate
+from rag_harness.runs.gates.configuration import unit_of
 from rag_harness.stats import clopper_pearson
+from rag_harness.tables.conversations import answers_said, over_repeats
+from rag_harness.tables.gate_states import gates_state
+from rag_harness.tables.suite_table import CaseState, SuiteTable
 from tests.unit.report.standing_tables import kinds, table
 
 LABELS = kinds(a=2, b=2)
@@ -98,7 +98,7 @@ def test_verdicts_are_seldom_wrong_where_answers_to_a_case_are_alike(
     more populations and runs.
     """
     # How many cases more would settle a gate: most of the time, and no reason is looked at.
-    monkeypatch.setattr("rag_harness.gates.evidence._needed", lambda *_: None)
+    monkeypatch.setattr("rag_harness.runs.gates.evidence._needed", lambda *_: None)
     rng, states = np.random.default_rng(1), []
     for _ in range(100):
         chances = rng.beta(0.5, 0.5, cases)

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.report.pairwise import PairDifference, pairwise
-from rag_harness.report.pairwise_lines import pairwise_lines
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.manifest import SuiteRecord
-from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.records.manifest import SuiteRecord
+from rag_harness.records.scores import Author, ScoreLine, row_digest
 from rag_harness.stats import difference_interval, holm, holm_counts
+from rag_harness.tables.pairwise import PairDifference, pairwise, pairwise_lines
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.rows import make_row
 from tests.unit.tables import tables_of
 

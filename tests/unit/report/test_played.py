@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.gates import Verdict, judge, parse_gate
-from rag_harness.measures import default_measures, measure_named
-from rag_harness.report.baseline import saved_suite
-from rag_harness.report.columns import TAKEN_OUT
-from rag_harness.report.over_repeats import over_repeats
-from rag_harness.report.played import Played, Spent, played_of
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.tables import read_repeat, read_tables
-from rag_harness.results.manifest import EndsAgain, of_run, read_manifest, write_manifest
-from rag_harness.results.repeat_names import repeat_fingerprint, user_fingerprint
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Expectation, Query, Scenario
+from rag_harness.core.types import Case, Expectation, Query, Scenario
+from rag_harness.evaluation.measures import default_measures, measure_named
+from rag_harness.records.experiment_names import repeat_fingerprint, user_fingerprint
+from rag_harness.records.manifest import EndsAgain, of_run, read_manifest, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.gates import Verdict, judge, parse_gate
+from rag_harness.tables.baseline import saved_suite
+from rag_harness.tables.conversations import Played, Spent, over_repeats, played_of
+from rag_harness.tables.judged_columns import TAKEN_OUT
+from rag_harness.tables.reader import read_repeat, read_tables
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import write_run
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.errors import DataError
-from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite, save
-from rag_harness.report.power import power, power_lines
-from rag_harness.stats.settling import BoundReach
+from rag_harness.core.errors import DataError
+from rag_harness.stats.sample_size import BoundReach
+from rag_harness.tables.baseline import SavedCase, SavedRun, SavedSuite, save
+from rag_harness.tables.power import power, power_lines
 
 N = 40
 

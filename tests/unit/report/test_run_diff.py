@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite
-from rag_harness.report.compared import compared_lines
-from rag_harness.report.comparison import compare
-from rag_harness.report.comparison_lines import comparison_lines
-from rag_harness.report.run_diff import RunDiff, run_diff
-from rag_harness.report.run_diff_sentences import sentences
+from rag_harness.tables.baseline import SavedCase, SavedRun, SavedSuite
+from rag_harness.tables.comparison import compare
+from rag_harness.tables.comparison_lines import compared_lines, comparison_lines
+from rag_harness.tables.run_diff import RunDiff, run_diff, sentences
 
 DATA = {"queries": "q", "documents": "d"}
 HALF = [1.0, 0.0] * 10

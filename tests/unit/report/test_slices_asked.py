@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.report.slices_asked import SliceAsked, check_slice_keys, measures_of, read_slices
+from rag_harness.core.errors import SettingsError
+from rag_harness.tables.requested_measures import SliceAsked, check_slice_keys, measures_of, read_slices
 
 
 def asked(*texts: str) -> list[tuple[str, str]]:

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from rag_harness.report import speed
-from rag_harness.results.row import ExperimentResult
+from rag_harness.records.row import ExperimentResult
+from rag_harness.tables import summary
 from tests.unit.rows import make_row
 from tests.unit.tables import table_of, tables_of
 
 
 def stage_quantiles(rows: list[ExperimentResult]) -> dict[str, dict[str, float]]:
-    return speed.stage_quantiles(table_of(rows))
+    return summary.stage_quantiles(table_of(rows))
 
 
 def stage_lines(rows: list[ExperimentResult]) -> list[str]:
-    return speed.stage_lines(tables_of(rows))
+    return summary.stage_lines(tables_of(rows))
 
 
 def speed_lines(rows: list[ExperimentResult], resumed: dict[str, list[str]], concurrency: int) -> list[str]:
-    return speed.speed_lines(tables_of(rows, resumed=resumed), concurrency)
+    return summary.speed_lines(tables_of(rows, resumed=resumed), concurrency)
 
 
 NO_TIMES = dict.fromkeys(("retrieval_time_ms", "rerank_time_ms", "llm_time_ms", "ttft_ms"))
@@ -142,7 +142,7 @@ def test_no_line_is_wider_than_100_columns() -> None:
     rows = rows_of(40, **long, retries=40)
     many = [row.model_copy(update={"query_id": f"{n}-{row.query_id}"}) for n in range(25) for row in rows]
     tables = tables_of(many)
-    lines = [*speed.speed_lines(tables, 128), *speed.stage_lines(tables)]
+    lines = [*summary.speed_lines(tables, 128), *summary.stage_lines(tables)]
     assert max(map(len, lines)) <= 100, lines
 
 

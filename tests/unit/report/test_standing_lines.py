@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag_harness.report.standing_lines import standing_lines
-from rag_harness.report.suite_table import SuiteTable
+from rag_harness.tables.standings import standing_lines
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.report.standing_tables import kinds, stand, table
 
 LABELS = kinds(direct=30, rare=6)

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.report.pairwise import PairDifference, excludes_0
-from rag_harness.report.standing import SliceStanding
-from rag_harness.report.standing_lines import standing_lines
-from rag_harness.report.suite_table import SuiteTable
 from rag_harness.stats import difference_interval, holm
 from rag_harness.stats.inputs import Floats
+from rag_harness.tables.pairwise import PairDifference, excludes_0
+from rag_harness.tables.standings import SliceStanding, standing_lines
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.report.standing_tables import Values, kinds, stand, table
 
 A, B = 24, 20

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.report.summary import ExperimentSummary, answers_by, summary_lines, table
-from rag_harness.report.summary import summarise as summarise_tables
-from rag_harness.results.row import ExperimentResult
+from rag_harness.records.row import ExperimentResult
 from rag_harness.stats import quantile
+from rag_harness.tables.summary import ExperimentSummary, answers_by, summary_lines, table
+from rag_harness.tables.summary import summarise as summarise_tables
 from tests.unit.rows import failed_row, make_chunk, make_row
 from tests.unit.tables import case, tables_of
 

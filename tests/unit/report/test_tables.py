@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness import registry
-from rag_harness.errors import DataError
-from rag_harness.gates import judge, parse_gate
-from rag_harness.measures import RankingMeasure, RowMeasure, Score, default_measures
-from rag_harness.report.suite_table import CaseState, SuiteTable
-from rag_harness.report.tables import read_tables
-from rag_harness.results.manifest import read_manifest, write_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import GOLDEN, Case, Evidence
+from rag_harness.core import registry
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import GOLDEN, Case, Evidence
+from rag_harness.evaluation.measures import RankingMeasure, RowMeasure, Score, default_measures
+from rag_harness.records.manifest import read_manifest, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.gates import judge, parse_gate
+from rag_harness.tables.reader import read_tables
+from rag_harness.tables.suite_table import CaseState, SuiteTable
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.tables import case, golden_row, table_of, tables_of, write_run
 
@@ -204,8 +204,8 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register two measures as another package would."""
     point = {made.called: EntryPoint(made.called, f"{__name__}:{made.__name__}", "") for made in (Brevity, LastRank)}
     found = {**registry.registered("measures"), **point}
-    monkeypatch.setattr("rag_harness.measures.named.registered", lambda _: found)
-    monkeypatch.setattr("rag_harness.registry.registered", lambda _: found)
+    monkeypatch.setattr("rag_harness.evaluation.measures.names.registered", lambda _: found)
+    monkeypatch.setattr("rag_harness.core.registry.registered", lambda _: found)
 
 
 @pytest.mark.usefixtures("registered")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.report.tally import TrialTally
+from rag_harness.frontends.pytest_plugin.progress import TrialTally
 from tests.unit.rows import failed_row, make_row
 
 

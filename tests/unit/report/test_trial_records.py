@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.report.trial_columns import Record, measure_column
-from rag_harness.report.trial_records import read_trials
-from rag_harness.results.causes import CauseLine, write_causes
-from rag_harness.results.manifest import read_manifest, write_manifest
-from rag_harness.results.score import CHECKED, Author, ScoreLine, row_digest
-from rag_harness.types import GOLDEN
+from rag_harness.core.types import GOLDEN
+from rag_harness.records.causes import CauseLine, write_causes
+from rag_harness.records.manifest import read_manifest, write_manifest
+from rag_harness.records.scores import CHECKED, Author, ScoreLine, row_digest
+from rag_harness.tables.trials import Record, measure_column, read_trials
 from tests.unit.report.test_judged import F, scored
 from tests.unit.report.trial_run import ANSWERS, answers, judged, write_output
 from tests.unit.rows import make_chunk, make_row

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError, SettingsError
-from rag_harness.measures import Measure, measure_named
-from rag_harness.measures.metamorphic import METAMORPHIC
-from rag_harness.report.wanted import WantedMeasures
-from rag_harness.settings import Settings
-from rag_harness.types import GOLDEN
+from rag_harness.core.errors import PrerequisiteError, SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import GOLDEN
+from rag_harness.evaluation.measures import Measure, measure_named
+from rag_harness.evaluation.measures.metamorphic import METAMORPHIC
+from rag_harness.tables.requested_measures import WantedMeasures
 
 
 def wanted(**options: Any) -> WantedMeasures:
@@ -54,7 +54,7 @@ def test_names_are_looked_up_once_for_an_experiment_and_not_for_every_trial(monk
         looked_up.append(name)
         return measure_named(name)
 
-    monkeypatch.setattr("rag_harness.measures.parts.measure_named", named)
+    monkeypatch.setattr("rag_harness.evaluation.measures.names.measure_named", named)
     asked = wanted(measures=("faithfulness",), gate=("e3: factuality >= 0.2",))
     assert measures(asked, "e2") == list(asked.judged_names("e2")) == ["faithfulness"]
     once = len(looked_up)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite
-from rag_harness.report.compared import compared_lines
-from rag_harness.report.comparison import compare
-from rag_harness.report.run_diff import run_diff
-from rag_harness.report.run_diff_sentences import sentences
-from rag_harness.report.worse_conversations import ConversationChanges, WorseConversation, conversation_changes
+from rag_harness.tables.baseline import SavedCase, SavedRun, SavedSuite
+from rag_harness.tables.comparison import ConversationChanges, WorseConversation, compare, conversation_changes
+from rag_harness.tables.comparison_lines import compared_lines
+from rag_harness.tables.run_diff import run_diff, sentences
 from tests.unit.report.test_run_diff import e3, run
 
 Values = Mapping[str, Sequence[float | None]]

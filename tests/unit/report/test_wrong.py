@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.wrong import (
+from rag_harness.tables.answer_warnings import (
     all_with_wrong,
     count_wrong,
     describe_wrong,
@@ -17,6 +16,7 @@ from rag_harness.report.wrong import (
     with_wrong,
     wrongly_declined,
 )
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.report.standing_tables import Values, kinds, table
 
 RIGHT, WRONG, DECLINED, UNCHECKED = (1.0, 0.0), (0.0, 0.0), (0.0, 1.0), (None, 0.0)

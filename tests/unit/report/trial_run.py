@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rag_harness.results.manifest import read_manifest, write_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import ScoreLine
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
+from rag_harness.records.manifest import read_manifest, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import ScoreLine
 from tests.unit.report.test_judged import AR, CP, F, scored
 from tests.unit.report.written_once import written_once
 from tests.unit.rows import failed_row, make_row

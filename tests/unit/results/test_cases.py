@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.expectations import expectations_of
-from rag_harness.measures import measure_named
-from rag_harness.results.cases import CaseFile, kept, write_cases
-from rag_harness.results.score import parse_score
-from rag_harness.types import Case, ExpectedTool, Query
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Case, ExpectedTool, Query
+from rag_harness.evaluation.measures import measure_named
+from rag_harness.records.cases import CaseFile, stored_case, write_cases
+from rag_harness.records.expectations import expectations_of
+from rag_harness.records.scores import parse_score
 from tests.unit.results.test_scores import LINE
 
 
@@ -31,7 +31,7 @@ from tests.unit.results.test_scores import LINE
     ],
 )
 def test_a_field_of_another_type_is_a_damaged_case(tmp_path: Path, damage: dict[str, object]) -> None:
-    write_cases(tmp_path, "data", [kept(Case(Query("q1", "How long?"), qrels={"a.md": 1}))])
+    write_cases(tmp_path, "data", [stored_case(Case(Query("q1", "How long?"), qrels={"a.md": 1}))])
     file = CaseFile.place(tmp_path, "data")
     file.write_text(json.dumps({**json.loads(file.read_text()), **damage}) + "\n")
     with (
@@ -52,7 +52,7 @@ def test_what_a_case_demands_of_its_answers_comes_back_as_it_was_written(tmp_pat
     answers = [None, "", "x" * 100_000]
     expected = (*expectations_of(raw)[0], *(replace(snapshot, was=was) for was in answers))
     case = Case(Query("q1", "How long?"), expect=expected)
-    write_cases(tmp_path, "data", [kept(case), kept(Case(Query("q2", "Why?")))])
+    write_cases(tmp_path, "data", [stored_case(case), stored_case(Case(Query("q2", "Why?")))])
     lines = [json.loads(line) for line in CaseFile.place(tmp_path, "data").read_text().splitlines()]
     said = [{"snapshot": True, "case": True, **({} if was is None else {"was": was})} for was in answers]
     assert [each.get("expect") for each in lines] == [[{**raw[0], "weight": 2.0}, raw[1], *said], None]
@@ -62,7 +62,7 @@ def test_what_a_case_demands_of_its_answers_comes_back_as_it_was_written(tmp_pat
 
 def test_the_question_that_stands_alone_is_kept_with_its_case(tmp_path: Path) -> None:
     case = Case(Query("c1#2", "And the price?"), standalone="What does the lamp cost?")
-    write_cases(tmp_path, "data", [kept(case), kept(Case(Query("q2", "Why?")))])
+    write_cases(tmp_path, "data", [stored_case(case), stored_case(Case(Query("q2", "Why?")))])
     lines = [json.loads(line) for line in CaseFile.place(tmp_path, "data").read_text().splitlines()]
     assert [each.get("standalone") for each in lines] == ["What does the lamp cost?", None]
     with closing(CaseFile(tmp_path, "data")) as cases:
@@ -72,7 +72,9 @@ def test_the_question_that_stands_alone_is_kept_with_its_case(tmp_path: Path) ->
 def test_a_case_keeps_what_its_metadata_say_in_short(tmp_path: Path) -> None:
     told = {"conversation": "c1", "turn": 2, "history": [{"role": "user", "content": "Hi"}]}
     metadata = {"turn_kind": "correction", "long": ["a", "list"], "part": "fit"}
-    write_cases(tmp_path, "queries", [kept(Case(Query("c1#2", "?", told), ground_truth="No.", metadata=metadata))])
+    write_cases(
+        tmp_path, "queries", [stored_case(Case(Query("c1#2", "?", told), ground_truth="No.", metadata=metadata))]
+    )
     with closing(CaseFile(tmp_path, "queries")) as cases:
         back = cases[0]
     assert back.case.metadata == {"turn_kind": "correction", "part": "fit"}
@@ -84,7 +86,7 @@ def test_a_case_keeps_what_its_metadata_say_in_short(tmp_path: Path) -> None:
 def test_the_calls_that_a_case_expects_come_back_and_none_is_not_unsaid(tmp_path: Path) -> None:
     said = (ExpectedTool("price", {"sku": "T-18", "n": [1, None]}), ExpectedTool("page"), ExpectedTool("stop", {}))
     cases = [Case(Query(f"q{n}", "?"), tools=tools) for n, tools in enumerate((said, (), None))]
-    write_cases(tmp_path, "data", map(kept, cases))
+    write_cases(tmp_path, "data", map(stored_case, cases))
     with closing(CaseFile(tmp_path, "data")) as file:
         assert [file[n].case.tools for n in range(3)] == [said, (), None]
     place = CaseFile.place(tmp_path, "data")

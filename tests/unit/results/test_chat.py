@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.results.chat import SaidMessage, chat_before, inputs_beside
-from rag_harness.types import Query
+from rag_harness.core.types import Query
+from rag_harness.records.cases import SaidMessage, chat_before, inputs_beside
 
 PLACE = {"conversation": "c1", "turn": 2}
 SAID = [{"role": "user", "content": "How long?"}, {"role": "assistant", "content": "Sorry.", "failed": True}]

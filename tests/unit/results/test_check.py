@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.results.check import check_results
-from rag_harness.results.manifest import RunManifest, SuiteRecord, write_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.core.errors import DataError
+from rag_harness.records.files import check_results
+from rag_harness.records.manifest import RunManifest, SuiteRecord, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import Author, ScoreLine, row_digest
 from tests.unit.rows import failed_row, make_row
 
 

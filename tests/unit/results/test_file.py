@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.results import file as result_file
-from rag_harness.results.file import PREVIOUS, ResultFile, finished_rows, set_torn_apart, take_over
-from rag_harness.results.row import ExperimentResult, parse_row, rows_in
+from rag_harness.records import files as result_file
+from rag_harness.records.files import PREVIOUS, ResultFile, finished_rows, set_torn_apart, take_over
+from rag_harness.records.row import ExperimentResult, parse_row, rows_in
 from tests.unit.rows import failed_row, make_row
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ _WRITER = """
 import sys
 from itertools import count
 from pathlib import Path
-from rag_harness.results.file import ResultFile
+from rag_harness.records.files import ResultFile
 from tests.unit.rows import failed_row, make_row
 run, file = sys.argv[1], ResultFile(Path(sys.argv[2]))
 for number in count():

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.results.cases import CaseFile, KeptCase, kept, write_cases
-from rag_harness.results.check import check_results
-from rag_harness.results.manifest import (
+from rag_harness.core.errors import DataError
+from rag_harness.core.settings import Settings, masked
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.records.cases import CaseFile, StoredCase, stored_case, write_cases
+from rag_harness.records.files import check_results
+from rag_harness.records.manifest import (
     RunManifest,
     SuiteRecord,
     chooser_of,
@@ -19,8 +21,6 @@ from rag_harness.results.manifest import (
     read_manifest,
     write_manifest,
 )
-from rag_harness.settings import Settings, masked
-from rag_harness.types import Case, Evidence, Query
 from tests.unit.rows import make_row
 from tests.unit.tables import golden_row
 
@@ -67,8 +67,8 @@ def test_the_commit_is_empty_where_there_is_none(tmp_path: Path) -> None:
 
 def test_cases_come_back_one_by_one_with_their_gold(tmp_path: Path) -> None:
     golden = Case(Query("g1", "?"), qrels={"b.md": 1}, metadata={"kind": "plain"})
-    entry = KeptCase(golden, {"kind": "plain"}, ("b.md#x",), "why", "passage")
-    write_cases(tmp_path, "mixed", [kept(CASE), entry])
+    entry = StoredCase(golden, {"kind": "plain"}, ("b.md#x",), "why", "passage")
+    write_cases(tmp_path, "mixed", [stored_case(CASE), entry])
     cases = CaseFile(tmp_path, "mixed")
     assert (cases.ids, cases.position) == (["q1", "g1"], {"q1": 0, "g1": 1})
     assert cases.labels == [{"difficulty": "hard", "n": "3", "query_type": "multi_hop"}, {"kind": "plain"}]
@@ -80,7 +80,7 @@ def test_cases_come_back_one_by_one_with_their_gold(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_no_case_is_named(tmp_path: Path) -> None:
-    write_cases(tmp_path, "queries", [kept(CASE)])
+    write_cases(tmp_path, "queries", [stored_case(CASE)])
     with (tmp_path / "cases" / "queries.jsonl").open("a") as file:
         file.write("[]\n")
     with pytest.raises(DataError, match=r"queries\.jsonl:2: no case"):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import CriticalError
-from rag_harness.results.prompts import PromptFiles
-from rag_harness.types import Message
+from rag_harness.core.errors import CriticalError
+from rag_harness.core.types import Message
+from rag_harness.records.files import PromptFiles
 
 ASKED = [Message("system", "Be brief."), Message("user", "Größe? \ud800")]
 

@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rag_harness.results.row import ExperimentResult, parse_row, rows_among, rows_in
-from rag_harness.results.row_parts import Candidate
-from rag_harness.results.row_schema import row_schema
+from rag_harness.records.row import Candidate, ExperimentResult, parse_row, row_schema, rows_among, rows_in
 from tests.unit.rows import failed_row, make_chunk, make_row
 
 SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "schemas" / "result.schema.json"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.results.score import BEGIN, Author, ScoreLine, parse_score, read_scores, row_digest, text_digest
-from rag_harness.results.score_file import ScoreFile, take_over_scores
+from rag_harness.records.files import ScoreFile, take_over_scores
+from rag_harness.records.scores import BEGIN, Author, ScoreLine, parse_score, read_scores, row_digest, text_digest
 from tests.unit.rows import make_chunk, make_row
 
 LINE = ScoreLine("faithfulness", 1, "e3", "q1", "row", "gold", Author("mock", "m", "1"), 0.5, detail={"claims": []})

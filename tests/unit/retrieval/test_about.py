@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rag_harness.retrieval.about import About, about_documents
-from rag_harness.types import Chunk, Document
+from rag_harness.core.types import Chunk, Document
+from rag_harness.retrieval.ingest import IngestSummary, about_documents
 
 
 def test_what_is_said_of_some_documents_and_of_others_is_said_of_all() -> None:
@@ -16,7 +16,7 @@ def test_what_is_said_of_some_documents_and_of_others_is_said_of_all() -> None:
     chunks = [Chunk("a#0", "a", "some", 0, 4), Chunk("c#0", "c", "more of it", 0, 10)]
     whole = about_documents(documents, chunks)
     parts = [about_documents([each], [chunk for chunk in chunks if chunk.doc_id == each.doc_id]) for each in documents]
-    assert sum(parts, About()) == whole
+    assert sum(parts, IngestSummary()) == whole
     assert list(whole.lines()) == [
         "empty     2: b, d",
         "hidden    21 characters of text that nobody would see were left out of 3 files, most of c",

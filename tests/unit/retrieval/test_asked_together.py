@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.retrieval.retrieval import Retrieval
-from rag_harness.retrieval.retrievers import DenseRetriever
-from rag_harness.retrieval.shared import SharedRetriever
-from rag_harness.retrieval.windows import WindowedRetriever
-from rag_harness.settings import Settings
-from rag_harness.types import Hit, IndexSpec, Matrix, Vector
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Hit, IndexSpec, Matrix, Vector
+from rag_harness.retrieval.builder import Retrieval
+from rag_harness.retrieval.cuts import WindowedRetriever
+from rag_harness.retrieval.retrievers import DenseRetriever, SharedRetriever
 from tests.unit.hits import chunks_of
 
 CHUNKS = chunks_of(["a", "b", "c", "d"])

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.retrieval.carried_words import MOST_CARRIED, with_carried_words
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.types import Chunk, Message
+from rag_harness.core.types import Chunk, Message
+from rag_harness.retrieval.retrievers import MOST_CARRIED, Rarity, with_carried_words
 from tests.hostile import CORPUS
 
 PAGES = (

@@ -12,20 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.dataset.ingest.isolated import Child
-from rag_harness.dataset.ingest.parsed import PassingError
-from rag_harness.errors import ChunkTooLongError, UnreadableError
-from rag_harness.models.embedders.mock import WordTokenizer
+from rag_harness.core.errors import ChunkTooLongError, UnreadableError
+from rag_harness.core.protocols import Tokenizer
+from rag_harness.core.registry import resolve
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Document
+from rag_harness.data.loaders.child_process import Child, PassingError
+from rag_harness.models.dry_run import WordTokenizer
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Tokenizer
-from rag_harness.registry import resolve
-from rag_harness.retrieval import cutting
-from rag_harness.retrieval.chunking import ChunkingSettings, heading_sections
-from rag_harness.retrieval.cuts import cuts_of
-from rag_harness.retrieval.cutting import Cutting
-from rag_harness.retrieval.retrieval import Retrieval, spec_of
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Document
+from rag_harness.retrieval import cuts as cutting
+from rag_harness.retrieval.builder import Retrieval, spec_of
+from rag_harness.retrieval.chunking import ChunkingSettings, markdown
+from rag_harness.retrieval.cuts import Cutting, cuts_of
 
 LENGTHS = ChunkingSettings(64, 16)
 PROSE = "## Lamps ü\n\nA lamp comes back within 45 days. It costs nothing.\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n"
@@ -155,6 +153,6 @@ def test_a_run_stops_and_names_what_it_refuses_or_leaves_it_out(
 
 @given(st.text(alphabet="ab \t\\`*_[]()<>&;!#:\"'-\u00a0\u200b~+|{}@/.1", max_size=30))
 def test_a_title_without_marks_is_what_the_parser_makes_of_it(title: str) -> None:
-    children = heading_sections._INLINE.parseInline(title, {})[0].children or []
-    parsed = " ".join("".join(heading_sections._visible(child) for child in children).split())
-    assert heading_sections._plain_text(title, {}) == parsed
+    children = markdown._INLINE.parseInline(title, {})[0].children or []
+    parsed = " ".join("".join(markdown._visible(child) for child in children).split())
+    assert markdown._plain_text(title, {}) == parsed

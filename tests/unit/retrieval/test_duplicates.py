@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.models.recording.stores import StoreRoom
+from rag_harness.core.settings import Settings
+from rag_harness.core.text.shingles import Hashing, candidates, resemblance, signature
+from rag_harness.core.types import Chunk
+from rag_harness.models.array_store import StoreRoom
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.retrieval import duplicates as room
-from rag_harness.retrieval.duplicates import duplicates
-from rag_harness.settings import Settings
-from rag_harness.types import Chunk
-from rag_harness.words.minhash import Hashing, candidates, resemblance, signature
+from rag_harness.retrieval import ingest as room
+from rag_harness.retrieval.ingest import duplicates
 
 TEXT = "A lamp that is unused may be sent back within some weeks of its delivery, if it is still in its own box."
 

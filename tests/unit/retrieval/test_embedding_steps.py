@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.models.embedders import cached
-from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.token_batches import token_batches
-from rag_harness.retrieval.embedding_steps import reported_batches
-from rag_harness.settings import Settings
-from rag_harness.work.reporting import listening
+from rag_harness.core.progress import listening
+from rag_harness.core.settings import Settings
+from rag_harness.models import array_store
+from rag_harness.models.array_store import CachedEmbedder
+from rag_harness.models.model_names import token_batches
+from rag_harness.retrieval.builder import reported_batches
 from tests.unit.work.test_reporting import Memory
 
 LOCAL = Settings()
@@ -49,7 +49,7 @@ TEXTS = [f"{'x' * (1 + 37 * n % 500)}{n}" for n in range(60)]
 
 @pytest.mark.parametrize("tokens", [None, Memory])
 def test_batches_are_the_same_and_each_is_reported(monkeypatch: pytest.MonkeyPatch, tokens: Any) -> None:
-    monkeypatch.setattr(cached, "_CHECKPOINT", 25)
+    monkeypatch.setattr(array_store, "_CHECKPOINT", 25)
     usual, model, heard = Model(), Model(), list[int]()
     expected = CachedEmbedder(usual, Memory(), tokens and tokens()).embed_documents(TEXTS)
     embedder = CachedEmbedder(model, Memory(), tokens and tokens())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rag_harness.core.types import Hit
 from rag_harness.retrieval.retrievers import fused
-from rag_harness.types import Hit
 from tests.unit.hits import chunks_of
 
 A, B, C = chunks_of(["a", "b", "c"])

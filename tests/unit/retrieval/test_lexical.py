@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.retrieval.lexical import K1, B, Bm25Index, bm25_words
+from rag_harness.retrieval.bm25 import K1, B, Bm25Index, bm25_words
 from tests.unit.hits import chunks_of
 
 # Of two letters or more and no plural: what the tokenizer leaves as it is.

@@ -3,9 +3,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.retrieval import live_words
-from rag_harness.retrieval.lexical import Bm25Index
-from rag_harness.retrieval.live_words import LiveWords
+from rag_harness.retrieval import bm25
+from rag_harness.retrieval.bm25 import Bm25Index, LiveWords
 from tests.unit.hits import chunks_of
 
 WORDS = ["lamp", "lamps", "fee", "the", "zinc", "bulb", "oak's"]
@@ -29,7 +28,7 @@ def test_every_view_scores_as_bm25_over_its_chunks(texts: list[str], data: st.Da
 
 
 def test_words_of_chunks_that_nobody_finds_are_thrown_away() -> None:
-    pool = chunks_of([f"lamp{n} bulb" for n in range(live_words._LEAST_DEAD + 50)])
+    pool = chunks_of([f"lamp{n} bulb" for n in range(bm25._LEAST_DEAD + 50)])
     words, few = LiveWords(), pool[:3]
     before = words.view(pool)
     view = words.view(few)

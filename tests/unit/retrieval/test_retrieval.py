@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from rag_harness.models.embedders.mock import MockEmbedder
+from rag_harness.core.protocols import Retriever
+from rag_harness.core.registry import resolve
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.options import Mode
+from rag_harness.models.dry_run import MockEmbedder
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Retriever
-from rag_harness.registry import resolve
-from rag_harness.retrieval import retrieval as room
-from rag_harness.settings import Settings
-from rag_harness.settings.table import Mode
+from rag_harness.retrieval import builder as room
 from tests.unit.hits import chunks_of
 
 

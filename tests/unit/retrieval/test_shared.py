@@ -9,9 +9,9 @@ from contextlib import nullcontext
 
 import pytest
 
+from rag_harness.core.types import Chunk, Hit
 from rag_harness.pipelines.trace import Trace
-from rag_harness.retrieval.shared import SharedReranker, SharedWork
-from rag_harness.types import Chunk, Hit
+from rag_harness.retrieval.retrievers import SharedReranker, SharedWork
 
 
 class Work:

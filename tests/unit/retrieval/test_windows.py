@@ -15,16 +15,15 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rag_harness.models.embedders.mock import MockEmbedder
+from rag_harness.core.registry import REVISIONS
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Chunk, Document, Hit, IndexSpec
+from rag_harness.models.dry_run import MockEmbedder
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.registry.revisions import REVISIONS
+from rag_harness.retrieval.builder import Retrieval, check_compatible, spec_of
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.retrieval.chunking.chunk_windows import chunk_document
-from rag_harness.retrieval.compatibility import check_compatible
-from rag_harness.retrieval.retrieval import Retrieval, spec_of
-from rag_harness.retrieval.windows import folded_windows
-from rag_harness.settings import Settings
-from rag_harness.types import Chunk, Document, Hit, IndexSpec
+from rag_harness.retrieval.chunking.chunkers import chunk_window
+from rag_harness.retrieval.cuts import folded_windows
 from tests.unit.cuts import assert_keeps_all, words
 from tests.unit.retrieval.chunking import test_chunking as pages
 
@@ -76,7 +75,7 @@ def test_a_repeated_header_is_no_part_of_the_page_at_that_place(short_reader: No
 @hypothesis_settings(max_examples=60, deadline=None)
 @given(pages.PAGE | pages.NOISE, st.integers(8, 60))
 def test_windows_keep_all_text_and_are_never_over(text: str, most: int) -> None:
-    windows = chunk_document(Document("c", text, ""), pages.Words(), ChunkingSettings(most, most // 4))
+    windows = chunk_window(Document("c", text, ""), pages.Words(), ChunkingSettings(most, most // 4))
     assert [window.chunk_id for window in windows] == [f"c#{number}" for number in range(max(1, len(windows)))]
     assert_keeps_all(text, windows, 0)
     if len(windows) > 1:
@@ -85,14 +84,14 @@ def test_windows_keep_all_text_and_are_never_over(text: str, most: int) -> None:
 
 def test_windows_end_with_a_sentence_or_a_line() -> None:
     text = f"{words(60)}\n" + "\n".join("row of five small words" for _ in range(12))
-    windows = chunk_document(Document("c", text, ""), pages.Words(), ChunkingSettings(32, 8))
+    windows = chunk_window(Document("c", text, ""), pages.Words(), ChunkingSettings(32, 8))
     assert all(re.search(r"(\.|words)$", window.text) for window in windows)
 
 
 def test_no_window_is_a_lone_sentence() -> None:
     text = f"{words(90)} {words(28)}"
-    full = chunk_document(Document("c", text, ""), pages.Words(), ChunkingSettings(102, 0))
-    even = chunk_document(Document("c", text, ""), pages.Words(), ChunkingSettings(102, 0, 25))
+    full = chunk_window(Document("c", text, ""), pages.Words(), ChunkingSettings(102, 0))
+    even = chunk_window(Document("c", text, ""), pages.Words(), ChunkingSettings(102, 0, 25))
     assert [pages.Words().count([window.text])[0] for window in full] == [102, 20]
     assert min(pages.Words().count([window.text])[0] for window in even) >= 25
 

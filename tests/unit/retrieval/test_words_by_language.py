@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag_harness.retrieval.lexical import Bm25Index, bm25_words
-from rag_harness.retrieval.live_words import LiveWords
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.types import LANGUAGE, Chunk
+from rag_harness.core.types import LANGUAGE, Chunk
+from rag_harness.retrieval.bm25 import Bm25Index, LiveWords, bm25_words
+from rag_harness.retrieval.retrievers import Rarity
 from tests.unit.hits import chunks_of
 
 GERMAN, ENGLISH, FRENCH = (

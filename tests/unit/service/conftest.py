@@ -14,5 +14,5 @@ collect_ignore_glob = ["*"] if sys.version_info < (3, 11) else []
 def documents_come_in_beside_busy_processors() -> Iterator[None]:
     """Take documents in at the priority of the tests: at the lowest, on a busy machine, it takes tens of seconds."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag_harness.service.corpus.ingest_thread._NICE", 0)
+        patched.setattr("rag_harness.service.corpus.intake._NICE", 0)
         yield

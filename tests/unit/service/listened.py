@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from rag_harness.service.access.listening import settings
+from rag_harness.service.server import uvicorn_settings
 
 
 class _EndsAtOnce(uvicorn.Server):
@@ -25,7 +25,7 @@ class _EndsAtOnce(uvicorn.Server):
 @contextmanager
 def serving(app: Any, **changed: Any) -> Iterator[int]:
     """Give the port of a server; ``changed`` goes over what the service gives uvicorn."""
-    config = uvicorn.Config(app, "127.0.0.1", 0, log_config=None, **{**settings(), **changed})
+    config = uvicorn.Config(app, "127.0.0.1", 0, log_config=None, **{**uvicorn_settings(), **changed})
     server = _EndsAtOnce(config)
     thread = threading.Thread(target=server.run)
     thread.start()

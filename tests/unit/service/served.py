@@ -11,18 +11,18 @@ from typing import Any
 import httpx2
 from fastapi import FastAPI
 
-from rag_harness.pipelines import experiment
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Document
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment
-from rag_harness.service.app import create_app
-from rag_harness.service.corpus.serving import DEFAULT, DocumentInfo, Serving
-from rag_harness.service.observing.metrics import Metrics
-from rag_harness.service.observing.traces import Traces
+from rag_harness.service.app_state import Service
+from rag_harness.service.corpus.contents import DEFAULT, DocumentInfo, Serving
+from rag_harness.service.database import StateFolder
+from rag_harness.service.metrics import Metrics
 from rag_harness.service.options import Options
-from rag_harness.service.serviced import Service
-from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Document
+from rag_harness.service.server import create_app
+from rag_harness.service.traces import Traces
 
 PAGES = {
     "lamps.md": "# Lamps\n\nLamps can be returned within 45 days. Batteries cannot be returned at all.\n",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rag_harness.core.settings.loading import load_settings
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
 
 ROOT = Path(__file__).parents[3]
 

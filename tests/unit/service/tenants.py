@@ -13,13 +13,11 @@ from typing import Any
 import httpx
 from anyio.to_thread import run_sync
 
-from rag_harness.service.access.principal import SCOPES
-from rag_harness.service.access.service_keys import make
-from rag_harness.service.app import create_app
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.service.database import StateFolder
+from rag_harness.service.keys import SCOPES, make_key
 from rag_harness.service.options import Options
-from rag_harness.service.server import opened
-from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings.loading import load_settings
+from rag_harness.service.server import create_app, opened
 
 _ID = re.compile(r"\b(?:[0-9a-f]{32}|[0-9a-f]{16})\b")
 _CLOCKS = re.compile(r"ms$|^(?:created|began|start_ms)$|time_to_first")
@@ -43,7 +41,7 @@ async def server(folder: Path, tenants: Sequence[str], **options: Any) -> AsyncI
     with StateFolder(made.state) as state:
         collections = {**{tenant: tenant for tenant in tenants}, "everything": None}
         keys = {
-            name: await run_sync(make, state.database, SCOPES, name, collection, "1000000/minute")
+            name: await run_sync(make_key, state.database, SCOPES, name, collection, "1000000/minute")
             for name, collection in collections.items()
         }
         app = create_app(lambda: opened(made, settings, state))

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.service.answer_loop import AnswerLoop
+from rag_harness.core.types import Answer, PipelineOutput, Query
+from rag_harness.service.app_state import AnswerLoop
 from rag_harness.service.problems import ProblemError
-from rag_harness.types import Answer, PipelineOutput, Query
 from tests.unit.service.served import client_of, said_by
 
 _SAID: ContextVar[str] = ContextVar("said", default="nothing")
@@ -134,7 +134,7 @@ async def test_the_end_cancels_what_is_under_way_and_refuses_what_comes_later() 
 
 @on_a_loop
 async def test_a_blocked_loop_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_harness.service.answer_loop._WIND_UP", 0.1)
+    monkeypatch.setattr("rag_harness.service.app_state._WIND_UP", 0.1)
     answers, goes_on, begun = AnswerLoop(), threading.Event(), threading.Event()
 
     async def work() -> None:

@@ -16,16 +16,14 @@ import httpx
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.models.embedders.mock import MockEmbedder
-from rag_harness.retrieval.indexes.live import LiveIndexError
-from rag_harness.service.access.principal import SCOPES
-from rag_harness.service.access.service_keys import make
-from rag_harness.service.app import create_app
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.models.dry_run import MockEmbedder
+from rag_harness.retrieval.indexes import LiveIndexError
+from rag_harness.service.app_state import Service
+from rag_harness.service.database import DATABASE, StateFolder
+from rag_harness.service.keys import SCOPES, make_key
 from rag_harness.service.options import MIB, Options
-from rag_harness.service.server import opened
-from rag_harness.service.serviced import Service
-from rag_harness.service.state.folder import DATABASE, StateFolder
-from rag_harness.settings.loading import load_settings
+from rag_harness.service.server import create_app, opened
 
 JSON = {"content-type": "application/json"}
 LAMPS = ("lamps.md", b"# Lamps\n\nLamps can be returned within 45 days.\n")
@@ -49,8 +47,8 @@ async def running(folder: Path) -> AsyncIterator[Server]:
     settings = load_settings({"profile": "mock", "top_k": 3, "candidates": 5}, rootdir=folder)
     options = Options("e3", folder / "state", upload=MIB, rate="")
     with StateFolder(options.state) as state:
-        everything = make(state.database, SCOPES)
-        asker = make(state.database, ["query"])
+        everything = make_key(state.database, SCOPES)
+        asker = make_key(state.database, ["query"])
         app = create_app(lambda: opened(options, settings, state))
         # As a real server does: whatever nobody foresaw is an answer.
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
@@ -230,7 +228,7 @@ def test_a_question_of_more_tokens_than_the_embedder_reads(tmp_path: Path, monke
 
     async def scenario() -> None:
         async with running(tmp_path) as server:
-            key = {"Authorization": f"Bearer {make(server.service.database, ['query'], quota=2)}"}
+            key = {"Authorization": f"Bearer {make_key(server.service.database, ['query'], quota=2)}"}
             refused = [
                 await server.ask(json={"query": over}, headers=key),
                 await server.ask(json={"query": over}, headers={**key, "accept": "text/event-stream"}),

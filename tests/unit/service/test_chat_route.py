@@ -11,9 +11,9 @@ import httpx2
 import pytest
 from openai import AsyncOpenAI, AuthenticationError, BadRequestError, InternalServerError, NotFoundError
 
-from rag_harness.errors import CriticalError
-from rag_harness.service.access import service_keys
-from rag_harness.service.corpus.serving import Serving
+from rag_harness.core.errors import CriticalError
+from rag_harness.service import keys
+from rag_harness.service.corpus.contents import Serving
 from tests.unit.service.served import PAGES, said_by, serving_app, serving_of
 from tests.unit.service.test_query import Says, passed
 
@@ -24,7 +24,7 @@ def asked(folder: Path, serving: Serving, ask: Callable[[AsyncOpenAI], Awaitable
     async def run() -> Any:
         async with serving_app(folder, serving) as (app, service):
             if key:
-                service_keys.make(service.database, ["query"], "test")
+                keys.make_key(service.database, ["query"], "test")
             web = httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app))
             async with AsyncOpenAI(
                 base_url="http://127.0.0.1/v1", api_key="any", http_client=web, max_retries=0

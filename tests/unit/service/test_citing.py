@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.registry import resolve
+from rag_harness.core.registry import resolve
+from rag_harness.core.types import UNMARKED, Chunk, Document, Hit
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.retrieval.chunking.unmarked import unmarked
-from rag_harness.service.citing import Citation, cited, page_of, url_of
-from rag_harness.service.claims import marks_of
-from rag_harness.types import UNMARKED, Chunk, Document, Hit
+from rag_harness.retrieval.chunking.markdown import unmarked
+from rag_harness.service.citations import Citation, cited, marks_of, page_of, url_of
 from tests.unit.retrieval.chunking.test_chunking import Words
 
 PAGE = """# Returns

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.pipelines import experiment
-from rag_harness.protocols import Experiment
-from rag_harness.service.citing import cited
-from rag_harness.types import PipelineOutput, Query
-from rag_harness.words.terms import terms
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.text.terms import terms
+from rag_harness.core.types import PipelineOutput, Query
+from rag_harness.pipelines.experiments import experiment
+from rag_harness.service.citations import cited
 from tests.unit.service.shipped import shipped_parts
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from rag_harness.core.types import Answer, PipelineOutput, Query
 from rag_harness.service import conversations
-from rag_harness.service.access import service_keys
+from rag_harness.service import keys as service_keys
 from rag_harness.service.conversations import OLDEST_S, Conversations, Owner
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.read_inputs import ReadInputs
-from rag_harness.types import Answer, PipelineOutput, Query
+from rag_harness.service.questions import ReadInputs
 from tests.unit.service.served import said_by, serving_app, serving_of
 
 ACME: Owner = ("acme", 1)
@@ -46,7 +46,7 @@ class Recalls:
 async def opened(folder: Path, pipeline: Any, keys: int = 0) -> AsyncIterator[list[httpx2.AsyncClient]]:
     """Give a client a key, or one client without keys."""
     async with serving_app(folder, said_by(pipeline)) as (app, service):
-        made = [service_keys.make(service.database, ["query"], str(n)) for n in range(keys)]
+        made = [service_keys.make_key(service.database, ["query"], str(n)) for n in range(keys)]
         headers = [{"Authorization": f"Bearer {key}"} for key in made] or [{}]
         clients = [
             httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://127.0.0.1:8000", headers=each)

@@ -14,20 +14,19 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.errors import ModelCallError
-from rag_harness.models.heard import listening
+from rag_harness.core.errors import ModelCallError
+from rag_harness.core.settings.reliability import NORMAL
+from rag_harness.core.threads import in_a_thread
+from rag_harness.core.types import Answer, Completion, Document, Hit, Message, PipelineOutput, Query, Usage
+from rag_harness.models.call_context import listening
 from rag_harness.models.prompts import Prompts
-from rag_harness.pipelines import experiment
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
-from rag_harness.service.citing import cited
-from rag_harness.service.events import Shows, events
-from rag_harness.service.telling import AnswerEvent
-from rag_harness.settings.reliability_numbers import NORMAL
-from rag_harness.studies.reliability import replies
-from rag_harness.studies.retail.e1_baseline import Baseline
-from rag_harness.types import Answer, Completion, Document, Hit, Message, PipelineOutput, Query, Usage
-from rag_harness.work.local_work import in_a_thread
+from rag_harness.service.answer_stream import AnswerEvent, Shows, events
+from rag_harness.service.citations import cited
+from rag_harness.studies import reliability
+from rag_harness.studies.retail import Baseline
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 from tests.unit.service.shipped import shipped_parts
 from tests.unit.service.streaming_model import streaming_model
@@ -161,9 +160,9 @@ def reliable(passed: float, warned: float) -> Any:
 def test_what_the_pipeline_withheld_is_taken_back_and_its_citations_are_not_told() -> None:
     said = told(asked(reliable(passed=1.0, warned=1.0)))
     assert names(said) == ["retrieval", "token", "token", "token", "replace", "verdict", "done"]
-    assert said[4].data == {"answer": replies.NOT_SURE}
+    assert said[4].data == {"answer": reliability.NOT_SURE}
     assert said[5].data["decision"] == "abstain"
-    assert text_of(said) == replies.NOT_SURE
+    assert text_of(said) == reliability.NOT_SURE
 
 
 def test_strict_never_says_what_the_pipeline_withheld() -> None:

@@ -8,12 +8,11 @@ from typing import Any
 
 import httpx
 
-from rag_harness.registry.installed import VERSION
-from rag_harness.service.app import create_app
+from rag_harness.core.package import VERSION
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.service.database import StateFolder
 from rag_harness.service.options import Options
-from rag_harness.service.server import opened
-from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings.loading import load_settings
+from rag_harness.service.server import create_app, opened
 from tests.unit.service.observing.test_metrics import read
 from tests.unit.service.tenants import server
 

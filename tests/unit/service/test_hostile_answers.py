@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from rag_harness.service.citing import cited
-from rag_harness.studies.reliability.verification import claims_agreement
-from rag_harness.types import Chunk, Document, Hit
-from rag_harness.words.sentence_ends import stripped
+from rag_harness.core.text.sentences import stripped
+from rag_harness.core.types import Chunk, Document, Hit
+from rag_harness.service.citations import cited
+from rag_harness.studies.reliability_verification import claims_agreement
 
 TEXT = "Lamps can be returned within 45 days. Every lamp is made by hand."
 HITS = [Hit(Chunk("lamp.md#0", "lamp.md", TEXT, 0, len(TEXT)), 1.0, 1)]

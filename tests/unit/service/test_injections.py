@@ -14,14 +14,13 @@ from typing import Any
 
 import pytest
 
-from rag_harness.judges.calibration.told import SIGNAL
-from rag_harness.settings.reliability_numbers import NORMAL
-from rag_harness.studies.reliability.confidence import formula
-from rag_harness.studies.reliability.deciding import outcome
-from rag_harness.studies.reliability.verification import Checked
-from rag_harness.types import Answer
-from rag_harness.words.cited import cited_sources
-from rag_harness.words.terms import terms
+from rag_harness.core.settings.reliability import NORMAL
+from rag_harness.core.text.citations import cited_sources
+from rag_harness.core.text.terms import terms
+from rag_harness.core.types import Answer
+from rag_harness.evaluation.judges.calibration.confidence import SIGNAL
+from rag_harness.studies.reliability import decide_outcome
+from rag_harness.studies.reliability_verification import Checked, formula
 from tests.unit.service.injections.asked import HAS_WEIGHTS, SECRET, URL, Said, Tenants, tenants
 from tests.unit.service.injections.made import Injection, Topic, digest, injections, topics
 
@@ -144,7 +143,7 @@ class Seen:
         checked = Checked(groundedness=measured["groundedness"], contradiction=measured["contradiction"])
         confidence = formula(made["retrieval quality"]["value"], checked, declined)
         assert said["confidence"] == made["decision"]["value"] == pytest.approx(confidence, abs=1e-12)
-        assert said["decision"] == outcome(confidence, Answer("", abstained=declined), said["reasons"], NORMAL)
+        assert said["decision"] == decide_outcome(confidence, Answer("", abstained=declined), said["reasons"], NORMAL)
 
     def _the_same_of_the_same(self) -> None:
         """Whatever else a document says: where the same is measured, the same is decided, to the last digit."""

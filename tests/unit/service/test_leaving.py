@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.service.app import create_app
-from rag_harness.service.observing.metrics import Metrics
-from rag_harness.service.observing.traces import Traces
+from rag_harness.service.app_state import Service
+from rag_harness.service.database import StateFolder
+from rag_harness.service.metrics import Metrics
 from rag_harness.service.options import Options
-from rag_harness.service.serviced import Service
-from rag_harness.service.state.folder import StateFolder
+from rag_harness.service.server import create_app
+from rag_harness.service.traces import Traces
 from tests.unit.service.listened import serving as listening
 from tests.unit.service.served import Fixed, FixedCollections, serving_of
 from tests.unit.service.streaming_model import StreamingModel, streaming_model

@@ -12,7 +12,7 @@ from typing import Any, cast
 import httpx2
 import pytest
 
-from rag_harness.models.patience import OF_SOMEBODY, Patience, patience
+from rag_harness.models.retries import OF_SOMEBODY, RetryPolicy, patience
 from tests.unit.service.served import client_of, serving_of
 
 ASKED = {"query": "When can lamps be returned?"}
@@ -118,4 +118,4 @@ def test_an_endpoint_that_says_nothing_has_the_questions_time(tmp_path: Path) ->
 
 
 def test_a_run_has_its_patience_again() -> None:
-    assert patience.get() == Patience(retries=3, longest=60.0)
+    assert patience.get() == RetryPolicy(retries=3, longest=60.0)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.models.reader.wire import RequestError
-from rag_harness.service.openai_asked import ChatQuestion, asked_of
-from rag_harness.studies.conversations.earlier_turns import messages_of
+from rag_harness.models.reader import RequestError
+from rag_harness.service.openai_api import ChatQuestion, asked_of
+from rag_harness.studies.conversations import messages_of
 
 HELLO = {"role": "user", "content": "Hello."}
 HI = {"role": "assistant", "content": "Hi."}

@@ -15,13 +15,11 @@ from openai import APIError, AsyncOpenAI, NotFoundError
 from openai.types import Model
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from rag_harness.models.reader.wire import RequestError
+from rag_harness.core.types import Answer, Call, Hit, PipelineOutput, Stage, Usage
+from rag_harness.models.reader import RequestError
 from rag_harness.pipelines.trace import Trace
-from rag_harness.service.events import Shows, events
-from rag_harness.service.openai_asked import asked_of
-from rag_harness.service.openai_shape import WITHDRAWN, Completion, error_body, models, usage_of
-from rag_harness.service.telling import AnswerEvent
-from rag_harness.types import Answer, Call, Hit, PipelineOutput, Stage, Usage
+from rag_harness.service.answer_stream import AnswerEvent, Shows, events
+from rag_harness.service.openai_api import WITHDRAWN, Completion, asked_of, error_body, models, usage_of
 from tests.unit.service.test_events import QUERY, SPLIT, Searches, Streams, Waits, body, reliable
 from tests.unit.studies.reliability.test_engine import ANSWER
 

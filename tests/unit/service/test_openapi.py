@@ -13,12 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
-from rag_harness.service.access.service_keys import make
-from rag_harness.service.app import create_app
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.service.database import StateFolder
+from rag_harness.service.keys import make_key
 from rag_harness.service.options import Options
-from rag_harness.service.server import opened
-from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings.loading import load_settings
+from rag_harness.service.server import create_app, opened
 from tests.unit.service.listened import serving
 
 # The extra `fuzz`, which CI installs behind the tests.
@@ -83,7 +82,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     harness = load_settings({"profile": "mock", "top_k": 3, "candidates": 5}, rootdir=folder)
     options = Options("e3", folder / "state", rate="")
     with StateFolder(options.state) as state:
-        key = make(state.database, ["admin"])
+        key = make_key(state.database, ["admin"])
         with serving(create_app(lambda: opened(options, harness, state))) as port:
             yield Api(f"http://127.0.0.1:{port}", key)
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rag_harness import studies
-from rag_harness.service import answering
-from rag_harness.settings import reliability_numbers
-from rag_harness.shown.every_page import scripted, styled
+from rag_harness.core.escaping import page_script, page_style
+from rag_harness.core.settings import reliability
+from rag_harness.service import questions
 
 pytest.importorskip("fastapi", reason="fastapi is not installed: pip install '.[service]'")
 
@@ -27,14 +27,14 @@ def whole(name: str) -> str:
     text = PAGE.joinpath(name).read_text(encoding="utf-8")
     if name == "index.html":
         return text
-    return styled(text) if name == "page.css" else scripted(text)
+    return page_style(text) if name == "page.css" else page_script(text)
 
 
 def asked(path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body of a request to the page's routes."""
     from fastapi import FastAPI
 
-    from rag_harness.service.routes.page import router
+    from rag_harness.service.routes import page_router as router
 
     app, said = FastAPI(), list[dict[str, Any]]()
     app.include_router(router)
@@ -103,7 +103,7 @@ def test_the_script_is_small_and_makes_no_markup() -> None:
 def test_each_reason_code_has_a_sentence() -> None:
     rooms = [
         *(file for file in Path(str(files(studies))).rglob("*.py") if "reliability" in file.as_posix()),
-        *map(Path, (answering.__file__, reliability_numbers.__file__)),
+        *map(Path, (questions.__file__, reliability.__file__)),
     ]
     codes = {code for room in rooms for code in CODE.findall(room.read_text(encoding="utf-8"))}
     known = set(re.findall(r"^\t([A-Z_]+): \(", PAGE.joinpath("page.js").read_text(encoding="utf-8"), re.M))

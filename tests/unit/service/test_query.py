@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import CriticalError, ModelCallError, QueryTooLongError
+from rag_harness.core.errors import CriticalError, ModelCallError, QueryTooLongError
+from rag_harness.core.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query, Stage
 from rag_harness.pipelines.trace import Trace
-from rag_harness.service.observing.logs import logging_to
+from rag_harness.service.logs import logging_to
 from rag_harness.service.schemas import Answered
-from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query, Stage
 from tests.unit.service.observing.test_metrics import told
 from tests.unit.service.served import PAGES, client_of, said_by, serving_app, serving_of
 

@@ -19,15 +19,15 @@ import pytest
 
 import rag_harness
 from rag_harness.__main__ import main
-from rag_harness.models.embedders.cached import CachedEmbedder, Computed
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.models.array_store import CachedEmbedder, Computed
 from rag_harness.service import server
-from rag_harness.service.access.binding import listening_on, url_of
-from rag_harness.service.app import create_app
-from rag_harness.service.corpus import preparing
-from rag_harness.service.corpus.corpora import Corpora
+from rag_harness.service.authentication import listening_on, url_of
+from rag_harness.service.corpus import preparation
+from rag_harness.service.corpus.tenant_collections import Corpora
+from rag_harness.service.database import StateFolder
 from rag_harness.service.options import Options
-from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings.loading import load_settings
+from rag_harness.service.server import create_app
 from tests.unit.service.corpus.corpora import write_pages
 
 
@@ -108,7 +108,7 @@ LOADS_FOR_EVER = """
 import sys, time
 from rag_harness.__main__ import main
 from rag_harness.service import server
-from rag_harness.service.corpus.corpora import Corpora
+from rag_harness.service.corpus.tenant_collections import Corpora
 
 def load(corpora):
     print("loading", flush=True)
@@ -271,7 +271,7 @@ def test_while_documents_are_loaded_it_says_how_many_are(tmp_path: Path, monkeyp
         return inner(embedder, texts, role, with_tokens)
 
     monkeypatch.setattr(CachedEmbedder, "compute", compute)
-    monkeypatch.setattr(preparing, "_TOGETHER", 2)
+    monkeypatch.setattr(preparation, "_TOGETHER", 2)
     kb = write_pages(tmp_path / "four", {f"{n}.md": f"# Page {n}\n\nWords of it, {n}.\n" for n in range(4)})
 
     async def scenario() -> None:

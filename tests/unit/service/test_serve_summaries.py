@@ -12,14 +12,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from rag_harness.errors import ModelCallError
-from rag_harness.models.chat.mock import MockChat
+from rag_harness.core.errors import ModelCallError
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Completion, Message, Usage
+from rag_harness.models.dry_run import MockChat
 from rag_harness.service import server
-from rag_harness.service.app import create_app
+from rag_harness.service.database import StateFolder
 from rag_harness.service.options import Options
-from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Completion, Message, Usage
+from rag_harness.service.server import create_app
 from tests.unit.service.corpus.corpora import write_pages
 from tests.unit.studies.textbook.book import PAGES
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_harness.errors import ModelOutputError
+from rag_harness.core.errors import ModelOutputError
 from rag_harness.pipelines.generation import read_answer
-from rag_harness.service.streamed_answer import AnswerInJson, PlainText
+from rag_harness.service.answer_stream import AnswerInJson, PlainText
 
 # Halves of characters among them: models write them as escapes, and streams cut them in two.
 TEXTS = st.text(st.characters(exclude_categories=())) | st.sampled_from(["\ud83d\ude00", "\ud83d", "\ude00", 'a"\\\n'])

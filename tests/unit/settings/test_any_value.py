@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.tuning.space_file import read_space
-from rag_harness.errors import RagHarnessError, SettingsError
+from rag_harness.core.errors import RagHarnessError, SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.endpoints import read_endpoint
+from rag_harness.diagnosis.tuning.space import read_space
 from rag_harness.pipelines.endpoint.experiment import build
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
-from rag_harness.settings.endpoints import read_endpoint
 
 SCHEMAS = Path(__file__).parents[3] / "docs/schemas"
 VALUES = (

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.settings.data import DataSpec
-from rag_harness.settings.loading import load_settings
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings.loading import DataSpec, load_settings
 
 BOOK = """
 [tool.rag_harness.data.book]

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.shares import share_of
-from rag_harness.errors import SettingsError
-from rag_harness.settings import Settings, masked
-from rag_harness.settings.endpoint_spec import EndpointSpec
-from rag_harness.settings.endpoints import read_endpoint, read_endpoints
-from rag_harness.settings.loading import load_settings
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings, masked
+from rag_harness.core.settings.endpoints import EndpointSpec, read_endpoint, read_endpoints
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.runs.distributed.ledger import share_of
 
 URL = 'url = "http://127.0.0.1:8000/query"\n'
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from _pytest.config.findpaths import locate_config
 
-from rag_harness.errors import SettingsError
-from rag_harness.settings.ini_file import ini_values
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings.loading import ini_values
 
 INI = "[pytest]\nrag_kb_dir = {kb}\nrag_gate =\n    e3: recall@5 >= 0.6\nrag_profile =\n"
 FILES = {

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.settings import Settings
-from rag_harness.settings.endpoint_spec import (
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.endpoints import (
     AnswerPaths,
     EndpointSpec,
     HistoryLimits,
@@ -23,9 +23,9 @@ from rag_harness.settings.endpoint_spec import (
     StreamReading,
     VersionReading,
 )
-from rag_harness.settings.literal_keys import address_secret, bare_address, check_no_keys, field_secret
-from rag_harness.settings.loading import load_settings
-from rag_harness.settings.table import env_name, masked
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.settings.options import env_name, masked
+from rag_harness.core.settings.secrets import address_secret, bare_address, check_no_keys, field_secret
 
 KEY = "sk-canary0123456789abcdef"
 TABLE = {each.name: each for each in fields(Settings)}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.settings import Settings, affecting
-from rag_harness.settings.loading import load_settings
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings, affecting
+from rag_harness.core.settings.loading import load_settings
 
 DECLARED = """
 [tool.rag_harness.options.boost]

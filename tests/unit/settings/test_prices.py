@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.settings import Settings
-from rag_harness.settings.loading import load_settings
-from rag_harness.settings.prices import SHIPPED, Price, Prices, prices_of
-from rag_harness.settings.profiles import BUILT_IN_PROFILES, EMBEDDED_URL
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.settings.profiles import BUILT_IN_PROFILES, EMBEDDED_URL, SHIPPED, Price, Prices, prices_of
 
 
 @pytest.mark.parametrize(

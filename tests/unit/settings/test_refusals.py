@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.settings.loading import load_settings
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings.loading import load_settings
 
 
 def refusals(root: Path, written: str) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.settings.loading import load_settings
-from rag_harness.settings.reliability_numbers import NORMAL, STRICT, USUAL, ReliabilityNumbers, reliability_numbers
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.settings.reliability import NORMAL, STRICT, USUAL, ReliabilityNumbers, reliability_numbers
 
 TABLE = """
 [tool.rag_harness.reliability]

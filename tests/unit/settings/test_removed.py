@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.plugin.options import hint_at_misspelt
-from rag_harness.settings import Settings, env_name, options
-from rag_harness.settings.loading import load_settings
-from rag_harness.settings.removed import RARE_TABLE, REMOVED
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings, env_name, options
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.settings.removed import RARE_TABLE, REMOVED
+from rag_harness.frontends.pytest_plugin.options import hint_at_misspelt
 
 
 @pytest.mark.parametrize("name", REMOVED)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.models.judge_panel import panel_of, settings_of_judges
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings, masked
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.settings.roles import RequestFields
+from rag_harness.models.endpoints import panel_of, settings_of_judges
 from rag_harness.models.recording.scrubbing import secrets_of
-from rag_harness.settings import Settings, masked
-from rag_harness.settings.loading import load_settings
-from rag_harness.settings.request_fields import RequestFields
 
 PROFILE = "[tool.rag_harness.profiles.mine]"
 ROLE = PROFILE.replace("]", ".{}]")

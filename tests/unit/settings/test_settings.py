@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.settings import Settings, env_name, masked, options
-from rag_harness.settings.loading import load_settings
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings, env_name, masked, options
+from rag_harness.core.settings.loading import load_settings
 
 SECRETS = [each.name for each in fields(Settings) if each.metadata.get("secret")]
 
@@ -291,6 +291,6 @@ def test_paths_start_from_rootdir() -> None:
 
 
 def test_importing_the_table_costs_nothing() -> None:
-    code = "import sys, rag_harness.settings.table; print(*sys.modules)"
+    code = "import sys, rag_harness.core.settings.options; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"pydantic", "numpy", "pytest"} & set(loaded)

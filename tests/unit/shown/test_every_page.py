@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from rag_harness.shown.every_page import policy, scripted, styled
+from rag_harness.core.escaping import page_policy, page_script, page_style
 
 _STYLES = {
     "rag_harness.page": ("assets/page.css", "assets/trials.css"),
@@ -28,7 +28,7 @@ def text_of(room: str, *names: str) -> str:
 
 @rooms
 def test_a_page_has_the_colours_of_all_pages_and_none_of_its_own(room: str) -> None:
-    assert len(re.findall(r":root \{.*?--bg: ", styled(""), re.S)) == 2
+    assert len(re.findall(r":root \{.*?--bg: ", page_style(""), re.S)) == 2
     assert not re.search(
         r"--(?:bg|fg|panel|muted|accent|text|mono): ", text_of(room, *_STYLES[room]).split("@media print")[0]
     )
@@ -42,16 +42,16 @@ def test_a_page_makes_its_elements_by_the_function_of_all_pages(room: str) -> No
 
 
 def test_the_script_of_a_page_is_strict_from_its_first_line() -> None:
-    assert scripted("go();").startswith('"use strict";\n')
-    assert scripted("go();").endswith("\ngo();")
+    assert page_script("go();").startswith('"use strict";\n')
+    assert page_script("go();").endswith("\ngo();")
 
 
 def test_what_all_pages_share_overrides_what_stands_before_it() -> None:
-    assert styled("b {}", before="a {}").startswith("a {}")
-    assert styled("b {}", before="a {}").endswith("b {}")
+    assert page_style("b {}", before="a {}").startswith("a {}")
+    assert page_style("b {}", before="a {}").endswith("b {}")
 
 
 def test_a_policy_lets_in_what_has_these_digests() -> None:
-    said = policy("", "x")
+    said = page_policy("", "x")
     assert "style-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='" in said
     assert "script-src 'sha256-LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE='" in said

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from rag_harness.shown.hidden import escaped
+from rag_harness.core.escaping import escaped
 from tests.hostile import CORPUS, ORDINARY
 from tests.unit.shown.active import unseen
 

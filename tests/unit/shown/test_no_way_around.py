@@ -18,11 +18,11 @@ _LOOKED_AT = {*_WRITES, *"print input writelines writer UsageError fail exit Exc
 _CALLED = re.compile(rf"\b(?:{'|'.join(sorted(_LOOKED_AT))})\s*\(|\bshould(?:stop|fail)\b")
 """What a file without has no way in it: to parse all files takes seconds."""
 _MEANT = {
-    "shown/terminal.py": "prints",
-    "plugin/screen.py": "hands pytest what it prints",
-    "plugin/line_below.py": "draws the line of progress, whose words are made inert in progress.py",
-    "plugin/brought_tests.py": "is a test: its report is made inert",
-    "plugin/progress.py": "draws with rich, the words made inert",
+    "core/escaping.py": "prints",
+    "frontends/pytest_plugin/terminal.py": "hands pytest what it prints",
+    "frontends/pytest_plugin/progress.py": "draws the line of progress, whose words are made inert in progress.py",
+    "frontends/pytest_plugin/injected_tests.py": "is a test: its report is made inert",
+    "frontends/pytest_plugin/progress.py": "draws with rich, the words made inert",
 }
 """Modules that may, with what they do."""
 
@@ -31,7 +31,7 @@ def test_no_module_goes_another_way() -> None:
     files = {file.relative_to(_PACKAGE).as_posix(): file for file in sorted(_PACKAGE.rglob("*.py"))}
     found = {name: [*_ways(file.read_text(encoding="utf-8"))] for name, file in files.items()}
     around = [f"{name}:{way}" for name, ways in found.items() if name not in _MEANT for way in ways]
-    assert around == [], "use rag_harness.shown, or plugin.screen for what pytest prints"
+    assert around == [], "use rag_harness.core, or plugin.screen for what pytest prints"
     assert set(_MEANT) <= set(files)
     assert len(files) > 500
 

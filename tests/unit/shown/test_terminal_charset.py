@@ -6,7 +6,7 @@ from io import BytesIO, TextIOWrapper
 
 import pytest
 
-from rag_harness.shown.terminal import say
+from rag_harness.core.escaping import say
 
 
 @pytest.mark.parametrize(

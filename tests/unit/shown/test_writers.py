@@ -13,11 +13,14 @@ from types import SimpleNamespace
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.commands import ingest
-from rag_harness.derived.attribution.review import review
-from rag_harness.errors import DataError
-from rag_harness.files.log import close_log, log, open_log
-from rag_harness.judges.calibration.sample import write_sheet
+from rag_harness.core import progress
+from rag_harness.core.errors import DataError
+from rag_harness.core.log import close_log, log, open_log
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.diagnosis.cause_lines import review
+from rag_harness.evaluation.judges.calibration.labels import write_sheet
+from rag_harness.frontends.cli import ingest
+from rag_harness.frontends.pytest_plugin.progress import WorkLines
 from rag_harness.page.content import (
     Block,
     Cell,
@@ -33,12 +36,9 @@ from rag_harness.page.content import (
     word_cells,
 )
 from rag_harness.page.html import html_of
-from rag_harness.page.payload.index import payload_of
-from rag_harness.plugin.work_lines import WorkLines
-from rag_harness.results.causes import CauseLine, write_causes
-from rag_harness.service.observing.logs import logging_to
-from rag_harness.types import Case, Evidence, Query
-from rag_harness.work import reporting
+from rag_harness.page.payload import payload_of
+from rag_harness.records.causes import CauseLine, write_causes
+from rag_harness.service.logs import logging_to
 from tests.hostile import CORPUS, WHOLE
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.server import Reply, as_json, serving
@@ -243,7 +243,7 @@ def test_an_error_on_its_way_out(monkeypatch: pytest.MonkeyPatch, capsys: Said) 
     def broken(_: object) -> int:
         raise DataError("\n".join(f"cannot read {text}\n{text}" for text in CORPUS))
 
-    monkeypatch.setattr("rag_harness.commands.results.run_validate", broken)
+    monkeypatch.setattr("rag_harness.frontends.cli.results.run_validate", broken)
     assert main(["results", "validate"]) == 2
     assert on_terminal(capsys.readouterr().err) == []
 
@@ -263,7 +263,7 @@ def test_work_that_is_named_by_a_file(capsys: Said, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     for text in CORPUS:
         with ingest._progress():
-            reporting.report(text, 1, 2, text)
+            progress.report(text, 1, 2, text)
     drawn = "".join(capsys.readouterr()).replace("\r\x1b[K", "")
     assert drawn
     assert on_terminal(drawn) == []

@@ -19,13 +19,14 @@ from rag_harness.stats.agreement import (
     cohen_kappa,
     confusion,
     f1,
+    flip_rate,
+    krippendorff_alpha,
     pearson,
     spearman,
     weighted_kappa,
 )
-from rag_harness.stats.alpha import flip_rate, krippendorff_alpha
-from rag_harness.stats.estimate import estimate
 from rag_harness.stats.inputs import UndefinedError
+from rag_harness.stats.means import estimate
 
 verdicts = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=30)
 ratings = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=30)

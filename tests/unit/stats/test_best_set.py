@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rag_harness.stats.best_set import shown_worse
+from rag_harness.stats.sequential import shown_worse
 
 
 def by_hand(values: list[list[float]], confidence: float) -> set[tuple[int, int]]:

@@ -11,13 +11,11 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.stats import bounded, mean_bounds, mean_interval
-from rag_harness.stats.bounded import bounded_bounds
-from rag_harness.stats.clusters import cluster_sums, standard_error
+from rag_harness.stats import mean_bounds, mean_interval, means
 from rag_harness.stats.inputs import Floats, UndefinedError
-from rag_harness.stats.settling import spread_of
-from rag_harness.stats.shares import clopper_pearson, finite_share_bounds, share_bounds
-from rag_harness.stats.students import skewed_t_bounds, t_bounds
+from rag_harness.stats.means import bounded_bounds, cluster_sums, skewed_t_bounds, standard_error, t_bounds
+from rag_harness.stats.proportions import clopper_pearson, finite_share_bounds, share_bounds
+from rag_harness.stats.sample_size import spread_of
 
 SHARE = (0.0, 1.0)
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -227,7 +225,7 @@ def test_values_that_are_weighed_together_bound_the_mean_as_each_for_itself(
 ) -> None:
     values = SCORES[name](np.random.default_rng(10), 1500)
     together = bounded_bounds(values, SHARE)
-    monkeypatch.setattr(bounded, "MANY", 10_000)
+    monkeypatch.setattr(means, "MANY", 10_000)
     alone = bounded_bounds(values, SHARE, seed=1)
     width = alone.high - alone.low
     # Two estimates from 10,000 draws each: their ends differ by some hundredths of the width.

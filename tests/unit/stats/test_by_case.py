@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_harness.stats.by_case import CaseValues, differences, in_both
+from rag_harness.stats.inputs import CaseValues, differences, in_both
 from rag_harness.stats.means import mean_of, mean_or_none
 
 IDS = ["a", "b", "c", "d"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.stats.components import variance_components
+from rag_harness.stats.agreement import variance_components
 from rag_harness.stats.inputs import UndefinedError
 
 

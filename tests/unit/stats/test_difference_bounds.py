@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.stats import bounded, difference_bounds, difference_interval, mean_bounds
-from rag_harness.stats.difference_bounds import rarest_seen
+from rag_harness.stats import difference_bounds, difference_interval, mean_bounds, means
 from rag_harness.stats.inputs import Floats
+from rag_harness.stats.paired_tests import rarest_seen
 
 SPAN = (-1.0, 1.0)
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -48,7 +48,7 @@ def broken(rng: np.random.Generator, n: int, share: float, depth: float, deviati
 def test_breaks_that_hardly_a_sample_misses_keep_the_promise(
     monkeypatch: pytest.MonkeyPatch, n: int, share: float, depth: float, deviation: float, clustered: bool
 ) -> None:
-    monkeypatch.setattr(bounded, "DRAWS", 300)
+    monkeypatch.setattr(means, "DRAWS", 300)
     rng, runs = np.random.default_rng(6), 80
     assert rarest_seen(n) == pytest.approx(1 / share)
     values = [np.repeat(broken(rng, n, share, depth, deviation), 1 + clustered) for _ in range(runs)]

@@ -10,13 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.stats.distributions import (
-    beta_below,
-    beta_quantile,
-    binomial_at_most,
-    t_outside,
-    t_quantile,
-)
+from rag_harness.stats.distributions import beta_below, beta_quantile, binomial_at_most, t_outside, t_quantile
 
 shapes = st.floats(0.5, 400)
 

@@ -6,7 +6,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.words.minhash import PERMUTATIONS, Hashing, Resemblances, _mixed, candidates, resemblance, signature
+from rag_harness.core.text.shingles import (
+    PERMUTATIONS,
+    Hashing,
+    Resemblances,
+    _mixed,
+    candidates,
+    resemblance,
+    signature,
+)
 
 TEXTS = st.lists(st.text(alphabet="ab c", max_size=30), min_size=1, max_size=8)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rag_harness.stats import difference_interval
 from rag_harness.stats.inputs import UndefinedError
-from rag_harness.stats.paired import ALL_EQUAL, ONE_PAIR, paired, quantile_difference, spread_of
+from rag_harness.stats.paired_tests import ALL_EQUAL, ONE_PAIR, paired, quantile_difference, spread_of
 
 shares = st.integers(0, 100).map(lambda hundredths: hundredths / 100)
 values = st.lists(st.tuples(shares, shares), min_size=2, max_size=60)

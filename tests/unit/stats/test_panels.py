@@ -8,8 +8,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_harness.stats.agreement import independent_votes, panel_values
 from rag_harness.stats.inputs import UndefinedError
-from rag_harness.stats.panels import independent_votes, panel_values
 from rag_harness.stats.ppi import ppi_mean
 
 shares = st.floats(0, 1)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.stats.pair_bets import against
-from rag_harness.stats.racing import Gone, Race
+from rag_harness.stats.sequential import EliminatedArm, Race, against
 
 ABC = ("a", "b", "c")
 Unit = tuple[float, ...]
@@ -219,7 +218,7 @@ def test_arms_that_only_a_withdrawn_one_was_better_than_come_back_and_race_on() 
 
 def test_arms_that_others_were_better_than_too_stay_gone() -> None:
     race = raced(ABC, [(1.0, 1.0, 0.0)] * 30)
-    assert race.gone == {"c": Gone(race.gone["c"].after, "a")}
+    assert race.gone == {"c": EliminatedArm(race.gone["c"].after, "a")}
     assert race.withdraw("a") == ()
     assert (race.left, race.state) == (("b",), "one left")
 

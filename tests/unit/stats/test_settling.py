@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from rag_harness.stats import Values, difference_bounds, mean_bounds
-from rag_harness.stats.bounded import ValueRange, bounded_bounds
-from rag_harness.stats.settling import BoundReach
+from rag_harness.stats.means import ValueRange, bounded_bounds
+from rag_harness.stats.sample_size import BoundReach
 
 SHARE: ValueRange = (0.0, 1.0)
 RUNS = 200

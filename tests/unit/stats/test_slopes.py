@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.stats.slopes import slope_parts, slope_values
-from rag_harness.stats.students import t_bounds
+from rag_harness.stats.inputs import slope_parts, slope_values
+from rag_harness.stats.means import t_bounds
 
 Conversations = list[list[float]]
 

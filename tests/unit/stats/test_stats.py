@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness import stats
-from rag_harness.stats.bounded import bounded_bounds
-from rag_harness.stats.clustered_quantiles import clustered_quantile_bounds
+from rag_harness.stats.means import bounded_bounds
+from rag_harness.stats.quantiles import clustered_quantile_bounds
 
 shares = st.floats(0, 1)
 

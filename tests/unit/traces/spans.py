@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rag_harness.traces.span_record import SpanRecord
+from rag_harness.pipelines.otel.spans import SpanRecord
 
 _MS = 1_000_000
 

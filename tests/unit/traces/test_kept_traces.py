@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.traces.otlp.otlp_json import spans_of_request
-from rag_harness.traces.seen_trace import read_trace
+from rag_harness.pipelines.otel.spans import spans_of_request
+from rag_harness.pipelines.otel.steps import read_trace
 from tests.examples.traced.did import told
 
 KEPT = sorted((Path(__file__).parent / "kept").glob("*.jsonl"))

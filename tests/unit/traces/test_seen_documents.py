@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.traces.found_documents import FoundDocument
-from rag_harness.traces.seen_documents import outcome_of
-from rag_harness.traces.span_record import SpanRecord
-from rag_harness.traces.steps import SeenStep
-from rag_harness.types import StepKind
+from rag_harness.core.types import StepKind
+from rag_harness.pipelines.otel.spans import SpanRecord
+from rag_harness.pipelines.otel.steps import FoundDocument, SeenStep, outcome_of
 
 Did = Sequence[tuple[StepKind, Sequence[int]]]
 

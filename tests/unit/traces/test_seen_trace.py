@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import TraceError
-from rag_harness.traces.seen_trace import MOST_SPANS, SeenTrace, read_trace
-from rag_harness.traces.span_record import SpanRecord
+from rag_harness.core.errors import TraceError
+from rag_harness.pipelines.otel.spans import SpanRecord
+from rag_harness.pipelines.otel.steps import MOST_SPANS, SeenTrace, read_trace
 from tests.unit.traces.spans import genai, model, reranker, search, span
 
 LAMP = "You can return a lamp within 45 days of its delivery"

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelOutputError
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.core.types import Completion, Expectation, Message, PipelineOutput, Query, Scenario, Usage
 from rag_harness.models.prompts import load_prompts
-from rag_harness.types import Completion, Expectation, Message, PipelineOutput, Query, Scenario, Usage
-from rag_harness.users.model_user import ModelMove, move_of
-from rag_harness.users.moves import Ends, Exchange, Says, ends_by_rules
+from rag_harness.pipelines.simulated_user import EndMove, Exchange, ModelMove, SayMove, ends_by_rules, move_of
 
 TENT = Scenario(
     "can i rent a tent?",
@@ -52,7 +51,7 @@ def played(*replies: str, before: tuple[Exchange, ...] = BEFORE) -> tuple[Pipeli
     return asyncio.run(move.answer(Query("s#2", move.text))), chat
 
 
-def move(output: PipelineOutput) -> Says | Ends:
+def move(output: PipelineOutput) -> SayMove | EndMove:
     (decision,) = output.decisions
     return move_of(decision.outcome, output.answer.text, decision.reason)
 
@@ -66,28 +65,28 @@ def test_it_is_told_its_scenario_and_what_was_said_and_nothing_of_the_gold() -> 
         assert each in user.content
     assert "€36" not in user.content
     assert "secret" not in user.content
-    assert move(output) == Says("two adults")
+    assert move(output) == SayMove("two adults")
     assert [(call.role, call.usage.calls) for call in output.calls] == [("user", 1)]
 
 
 def test_it_may_end_the_conversation() -> None:
-    assert move(played(says("I have what I wanted", done=True))[0]) == Ends("the user ends it: I have what I wanted")
+    assert move(played(says("I have what I wanted", done=True))[0]) == EndMove("the user ends it: I have what I wanted")
 
 
 @pytest.mark.parametrize("reply", ["two adults", says(""), '{"say": 3, "done": false}', says("a" * 1001)])
 def test_a_reply_that_cannot_be_used_is_asked_for_again(reply: str) -> None:
     output, chat = played(reply, says("two adults"))
-    assert move(output) == Says("two adults")
+    assert move(output) == SayMove("two adults")
     assert "cannot be used" in chat.heard[1][-1].content
 
 
 def test_what_leaves_its_role_is_asked_for_again_and_ends_it_the_third_time() -> None:
     output, chat = played(says("for 7 people"), says("two adults"))
-    assert move(output) == Says("two adults")
+    assert move(output) == SayMove("two adults")
     assert "the number 7" in chat.heard[1][-1].content
     output, chat = played(*[says("for 7 people")] * 3)
     found = move(output)
-    assert isinstance(found, Ends)
+    assert isinstance(found, EndMove)
     assert found.out_of_role
     assert found.why == (
         "the simulated user left its role: it says the number 7, which stands nowhere before: “for 7 people”"
@@ -96,7 +95,7 @@ def test_what_leaves_its_role_is_asked_for_again_and_ends_it_the_third_time() ->
 
 
 def test_it_ends_where_it_repeats_itself() -> None:
-    assert move(played(says("Can I rent a tent?"))[0]) == Ends("the user repeats itself")
+    assert move(played(says("Can I rent a tent?"))[0]) == EndMove("the user repeats itself")
 
 
 def test_a_model_that_never_says_anything_is_an_error() -> None:
@@ -106,7 +105,7 @@ def test_a_model_that_never_says_anything_is_an_error() -> None:
 
 def test_what_needs_no_model_is_not_asked_of_one() -> None:
     reached = (Exchange("can i rent a tent?", "€36", kept=frozenset({0})),)
-    assert ends_by_rules(TENT, (), True) == Says("can i rent a tent?")
-    assert ends_by_rules(TENT, reached, False) == Ends("the goal is reached")
+    assert ends_by_rules(TENT, (), True) == SayMove("can i rent a tent?")
+    assert ends_by_rules(TENT, reached, False) == EndMove("the goal is reached")
     assert ends_by_rules(TENT, reached, True) is None
     assert ends_by_rules(TENT, BEFORE, False) is None

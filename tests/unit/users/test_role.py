@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.types import Expectation, Scenario
-from rag_harness.users.moves import Exchange
-from rag_harness.users.role import out_of_role
+from rag_harness.core.types import Expectation, Scenario
+from rag_harness.pipelines.simulated_user import Exchange, out_of_role
 
 TENT = Scenario(
     "can i rent a tent at Calder Bay?",

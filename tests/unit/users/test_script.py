@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.types import Expectation, Scenario
-from rag_harness.users.moves import Ends, Exchange, Says
-from rag_harness.users.role import out_of_role
-from rag_harness.users.script import scripted
+from rag_harness.core.types import Expectation, Scenario
+from rag_harness.pipelines.simulated_user import EndMove, Exchange, SayMove, out_of_role, scripted
 
 TENT = Scenario(
     "can i rent a tent?",
@@ -27,7 +25,7 @@ def replies(*said: str | Exchange, scenario: Scenario = TENT) -> list[Exchange]:
     turns: list[Exchange] = []
     for each in said:
         move = scripted(scenario, turns)
-        assert isinstance(move, Says), move
+        assert isinstance(move, SayMove), move
         turns.append(each if isinstance(each, Exchange) else Exchange(move.text, each))
     return turns
 
@@ -35,7 +33,7 @@ def replies(*said: str | Exchange, scenario: Scenario = TENT) -> list[Exchange]:
 def next_of(*said: str | Exchange, scenario: Scenario = TENT) -> str:
     """Return what is said after these replies, or why it is over."""
     move = scripted(scenario, replies(*said, scenario=scenario))
-    return move.text if isinstance(move, Says) else f"over: {move.why}"
+    return move.text if isinstance(move, SayMove) else f"over: {move.why}"
 
 
 def declines(said: str) -> Exchange:
@@ -141,7 +139,7 @@ def ends(scenario: Scenario, hear: Callable[[], tuple[str, bool, bool]]) -> None
     turns: list[Exchange] = []
     for _ in range(30):
         move = scripted(scenario, turns)
-        if isinstance(move, Ends):
+        if isinstance(move, EndMove):
             assert not move.out_of_role
             return
         assert not out_of_role(move.text, scenario, turns)

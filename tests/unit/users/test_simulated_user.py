@@ -6,15 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from rag_harness.engine.fingerprint import fingerprint_parts
+from rag_harness.core.lazy import Lazy
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Scenario
+from rag_harness.frontends.pytest_plugin.experiments import Experiments
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.plugin.experiments import Experiments
-from rag_harness.protocols import Experiment
-from rag_harness.settings import Settings
-from rag_harness.types import Scenario
-from rag_harness.users.moves import Exchange, Says
-from rag_harness.users.simulated_user import SCRIPT, played_by, simulated_user
-from rag_harness.work.once import Once
+from rag_harness.pipelines.simulated_user import SCRIPT, Exchange, SayMove, played_by, simulated_user
+from rag_harness.runs.fingerprint import fingerprint_parts
 
 MODEL = {"user_model": "gpt-x", "user_base_url": "http://127.0.0.1:9/v1"}
 TENT = Scenario("a tent?", asks=("and the deposit?",))
@@ -26,7 +25,7 @@ def identity(folder: Path, **options: Any) -> dict[str, Any]:
     settings = Settings(rootdir=str(folder), **options)
     data = {"": SimpleNamespace(find_page=None)}
     cases = cast("Any", SimpleNamespace(is_played=lambda name: name.endswith("-sim"), data_of=lambda _: "", data=data))
-    experiments = Experiments(Once(lambda: settings), cases, Once(lambda: RunParts(settings)), cast("Any", None))
+    experiments = Experiments(Lazy(lambda: settings), cases, Lazy(lambda: RunParts(settings)), cast("Any", None))
     made = experiments.of("mine-sim", SimpleNamespace(answer=lambda _: ""))
     assert isinstance(made, Experiment)
     return fingerprint_parts(made, settings, "")
@@ -35,14 +34,14 @@ def identity(folder: Path, **options: Any) -> dict[str, Any]:
 def test_without_a_model_a_script_plays() -> None:
     user = simulated_user(Settings(), lambda: None)
     assert user.by == played_by(Settings()) == SCRIPT
-    assert user.known(TENT, BEFORE) == Says("and the deposit?")
+    assert user.known(TENT, BEFORE) == SayMove("and the deposit?")
 
 
 def test_a_model_is_asked_for_what_rules_do_not_say(tmp_path: Path) -> None:
     settings = Settings(rootdir=str(tmp_path), **MODEL)
     user = simulated_user(settings, lambda: RunParts(settings))
     assert user.by == played_by(settings) == "gpt-x"
-    assert user.known(TENT, []) == Says("a tent?")
+    assert user.known(TENT, []) == SayMove("a tent?")
     assert user.known(TENT, BEFORE) is None
     assert user.move(TENT, BEFORE).chat.model == "gpt-x"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.words.abstention import declines
+from rag_harness.core.text.refusals import declines
 
 
 @pytest.mark.parametrize(

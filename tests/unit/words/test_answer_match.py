@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.words.answer_match import answer_match
-from rag_harness.words.polarity import polarity
+from rag_harness.core.text.answer_match import answer_match, polarity
 
 AGREE = [
     ("May I pay in instalments?", "Yes, in up to three instalments.", "Yes"),

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.words.comparison import comparable, comparable_text, compared_words, divided, folded, without_emphasis
+from rag_harness.core.text.comparison import (
+    comparable,
+    comparable_text,
+    compared_words,
+    divided,
+    folded,
+    without_emphasis,
+)
 
 
 @pytest.mark.parametrize(

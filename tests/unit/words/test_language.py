@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.words.language import foreign, not_judged
+from rag_harness.core.text.language_detection import foreign, not_judged
 
 GERMAN = "Die Rückerstattung dauert 5 Tage und wird auf die Karte gebucht, mit der Sie bezahlt haben."
 

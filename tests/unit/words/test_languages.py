@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.words.abstention import declines
-from rag_harness.words.language import asked_language, shares, spoken, told, unruled
-from rag_harness.words.languages import LANGUAGES, has_rules
-from rag_harness.words.sentence_ends import sentence_texts
-from rag_harness.words.terms import answer_kind, terms
+from rag_harness.core.text.language_detection import asked_language, shares, spoken, told, unruled
+from rag_harness.core.text.languages import LANGUAGES, has_rules
+from rag_harness.core.text.refusals import declines
+from rag_harness.core.text.sentences import sentence_texts
+from rag_harness.core.text.terms import answer_kind, terms
 
 PROSE = {
     "de": "Die Rückgabefrist beträgt 45 Tage. Zurückgeschickte Artikel müssen unbenutzt sein, und der Käufer trägt "

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.words.number_words import in_digits, in_words, number_said
+from rag_harness.core.text.numbers import in_digits, in_words, number_said
 
 
 @pytest.mark.parametrize(

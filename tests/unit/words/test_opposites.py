@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.words.opposites import opposite, same_sense
+from rag_harness.core.text.terms import opposite, same_sense
 
 
 @pytest.mark.parametrize(

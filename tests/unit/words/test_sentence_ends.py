@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.service.document_sentences import document_sentences
-from rag_harness.words.sentence_ends import sentence_spans, sentence_texts
+from rag_harness.core.text.sentences import sentence_spans, sentence_texts
+from rag_harness.service.citations import document_sentences
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.words.stated_values import share_stated, stated_values
+from rag_harness.core.text.numbers import share_stated, stated_values
 
 
 def _says(answer: str, wanted: str, language: str = "en") -> bool:

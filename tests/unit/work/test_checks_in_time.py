@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.work.checks_in_time import CheckProcess, Unchecked, checked, checks_within, is_long
+from rag_harness.core.processes import CheckProcess, Unchecked, checked, checks_within, is_long
 
 TEXT = "one two two"
 PLACE = "__import__('os').getpid()"
@@ -75,7 +75,7 @@ def test_a_check_that_is_interrupted_leaves_no_answer_to_the_next(
 ) -> None:
     assert asked(process, counted("one")) == [1]
     with monkeypatch.context() as patched:
-        patched.setattr("rag_harness.work.checks_in_time.monotonic", _interrupt)
+        patched.setattr("rag_harness.core.processes.monotonic", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             asked(process, counted("one"), text="interrupted")
     assert asked(process, counted("two")) == [2]
@@ -103,7 +103,7 @@ def test_many_threads_share_the_process() -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
 def test_the_process_ends_with_its_parent_whatever_it_checks() -> None:
     script = (
-        "from rag_harness.work.checks_in_time import CheckProcess; p = CheckProcess(600);"
+        "from rag_harness.core.processes import CheckProcess; p = CheckProcess(600);"
         f'print(p.checked(eval, ["{PLACE}"], {{}}, "")[0], flush=True);'
         "p.checked(eval, [\"__import__('time').sleep(600)\"], {}, '')"
     )

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from rag_harness.errors import DeadlineError
-from rag_harness.work.deadline import Deadline, paused
+from rag_harness.core.deadline import Deadline, paused
+from rag_harness.core.errors import DeadlineError
 from tests.unit.virtual_time import run
 
 

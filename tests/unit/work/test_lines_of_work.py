@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag_harness.work.lines_of_work import LinesOfWork
+from rag_harness.core.progress import LinesOfWork
 
 
 class Clock:

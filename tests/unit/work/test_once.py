@@ -7,7 +7,7 @@ from time import sleep
 
 import pytest
 
-from rag_harness.work.once import Once
+from rag_harness.core.lazy import Lazy
 
 
 def test_it_is_made_when_it_is_first_asked_for_and_never_again() -> None:
@@ -17,14 +17,14 @@ def test_it_is_made_when_it_is_first_asked_for_and_never_again() -> None:
         made.append(1)
         return len(made)
 
-    value = Once(make)
+    value = Lazy(make)
     before = value.made
     assert (before, value.get(), value.get(), value.made) == (None, 1, 1, 1)
 
 
 def test_none_is_a_value_too() -> None:
     made: list[int] = []
-    value = Once(lambda: made.append(1))
+    value = Lazy(lambda: made.append(1))
     assert (value.get(), value.get()) == (None, None)
     assert made == [1]
 
@@ -34,7 +34,7 @@ def test_threads_that_ask_at_once_get_the_same() -> None:
         sleep(0.02)
         return object()
 
-    value = Once(slow)
+    value = Lazy(slow)
     with ThreadPoolExecutor(8) as threads:
         assert len({id(found.result()) for found in [threads.submit(value.get) for _ in range(8)]}) == 1
 
@@ -48,7 +48,7 @@ def test_what_could_not_be_made_is_tried_again() -> None:
             raise ValueError("not yet")
         return "made"
 
-    value = Once(second_time)
+    value = Lazy(second_time)
     with pytest.raises(ValueError, match="not yet"):
         value.get()
     assert value.made is None

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.models.embedders import cached
-from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.work import reporting
-from rag_harness.work.reporting import WorkHeard, listening, report
+from rag_harness.core import progress
+from rag_harness.core.progress import ProgressText, listening, report
+from rag_harness.models import array_store
+from rag_harness.models.array_store import CachedEmbedder
 
 
 def test_a_report_reaches_those_who_listen_and_nobody_else() -> None:
@@ -51,7 +51,7 @@ class Model:
 def test_an_embedder_reports_each_part_it_has_computed_and_nothing_where_all_is_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cached, "_CHECKPOINT", 2)
+    monkeypatch.setattr(array_store, "_CHECKPOINT", 2)
     embedder, heard = CachedEmbedder(Model(), Memory()), []
     with listening(lambda *said: heard.append(said)):
         embedder.embed_documents(["a", "bb", "ccc"])
@@ -63,8 +63,8 @@ def test_an_embedder_reports_each_part_it_has_computed_and_nothing_where_all_is_
 
 def test_what_was_heard_says_how_long_the_rest_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(reporting, "monotonic", lambda: now)
-    work = WorkHeard()
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
+    work = ProgressText()
     assert work.text() == ""
     work.hear("embedding", 0, 1830, "chunks")
     assert work.text() == "embedding 1,830 chunks: starting"
@@ -81,8 +81,8 @@ def test_work_that_began_before_anybody_listened_is_timed_from_what_was_heard_fi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(reporting, "monotonic", lambda: now)
-    work = WorkHeard()
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
+    work = ProgressText()
     work.hear("embedding", 500, 1000, "chunks")
     now = 10.0
     work.hear("embedding", 600, 1000, "chunks")
@@ -91,8 +91,8 @@ def test_work_that_began_before_anybody_listened_is_timed_from_what_was_heard_fi
 
 def test_work_is_timed_through_other_work_that_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(reporting, "monotonic", lambda: now)
-    work = WorkHeard()
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
+    work = ProgressText()
     work.hear("sending", 0, 4000, "chunks")
     for done in (1000, 2000):
         work.hear("embedding", 0, 1000, "chunks")
@@ -107,8 +107,8 @@ def test_work_is_timed_through_other_work_that_it_is_made_of(monkeypatch: pytest
 def test_the_first_step_is_not_taken_for_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may have loaded a model."""
     now = 0.0
-    monkeypatch.setattr(reporting, "monotonic", lambda: now)
-    work = WorkHeard()
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
+    work = ProgressText()
     work.hear("embedding", 0, 1000, "chunks")
     now = 60.0
     work.hear("embedding", 10, 1000, "chunks")

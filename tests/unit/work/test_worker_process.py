@@ -11,10 +11,10 @@ from operator import truediv
 
 import pytest
 
-from rag_harness.errors import RagHarnessError
+from rag_harness.core import processes
+from rag_harness.core.errors import RagHarnessError
+from rag_harness.core.processes import WorkerProcess, worker, worker_beside
 from rag_harness.pipelines.trace import Trace
-from rag_harness.work import worker_process
-from rag_harness.work.worker_process import WorkerProcess, worker, worker_beside
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_work_is_done_in_another_process_and_its_errors_come_back(made: WorkerPr
 def test_a_process_that_dies_fails_its_work_and_is_started_again_a_few_times(
     made: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_process, "MOST_STARTS", 2)
+    monkeypatch.setattr(processes, "MOST_STARTS", 2)
 
     async def ask() -> None:
         with pytest.raises(RagHarnessError, match="died while it worked"):
@@ -53,14 +53,14 @@ def test_a_process_that_dies_fails_its_work_and_is_started_again_a_few_times(
 
 
 def test_one_core_has_no_worker_and_a_stage_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "usable_processors", lambda: 1)
+    monkeypatch.setattr(processes, "usable_processors", lambda: 1)
     with worker_beside():
         assert worker() is None
         assert asyncio.run(Trace().beside("contradict", os.getpid)) == os.getpid()
 
 
 def test_a_stage_runs_there_and_a_dead_worker_leaves_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "usable_processors", lambda: 2)
+    monkeypatch.setattr(processes, "usable_processors", lambda: 2)
 
     async def ask(trace: Trace) -> None:
         assert await trace.beside("contradict", os.getpid) != os.getpid()

@@ -1,21 +1,114 @@
-"""The file of the questions under review. It is complete at every moment, and changes by others are not overwritten.
-
-Rejected questions are moved to ``<name>.rejected.jsonl`` beside it. So readers of the questions do not ask them, and
-none is lost. If the process is killed between the two writes, a question is in both files and counts as not rejected.
-"""
+"""The file of the questions under review: its lines, its lock, and rejected questions."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import groupby
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from rag_harness.authoring.questions.review.file_lines import FileLines
-from rag_harness.authoring.questions.review.reviewed_rows import REJECTED, QueryRow, state_of
-from rag_harness.authoring.questions.review.standing import with_standing
-from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import DataError
-from rag_harness.files.atomic import write_atomically
-from rag_harness.files.json_text import read_json
+from rag_harness.authoring.questions.drafts import MADE_OF, Draft
+from rag_harness.authoring.questions.review.rows import REJECTED, QueryRow, line_of, state_of, with_standing
+from rag_harness.core.errors import DataError, SettingsError
+from rag_harness.core.files import write_atomically
+from rag_harness.core.json_text import read_json
+from rag_harness.core.process_lock import LockHeldError, process_lock
+from rag_harness.core.types import Evidence
+from rag_harness.data.conversations import rows_of_line, with_turns
+from rag_harness.data.queries import read_queries
+
+# The lines of a file under review, and the rows in them: a line is a question, a turn, or a whole conversation.
+
+
+class _Whole(NamedTuple):
+    """A line that holds a whole conversation, as it was read."""
+
+    line: str
+    raw: Mapping[str, Any]
+    rows: Sequence[QueryRow]
+
+
+class FileLines:
+    """The rows of a file with their lines. What is not changed keeps its bytes.
+
+    Args:
+        lines: those of the file, without empty ones.
+
+    Attributes:
+        rows: the questions, a turn a row, in their order.
+    """
+
+    def __init__(self, lines: Iterable[str] = ()) -> None:
+        self.rows: list[QueryRow] = []
+        self._own: list[str] = []
+        self._wholes: dict[str, _Whole] = {}
+        for line in lines:
+            raw = read_json(line)
+            rows = rows_of_line(raw)
+            if "turns" in raw:
+                self._wholes[str(raw["conversation"])] = _Whole(line, raw, rows)
+            self.rows += rows
+            self._own += map(line_of, rows) if "turns" in raw else [line]
+
+    def add(self, apart: Iterable[tuple[str, QueryRow]]) -> None:
+        """Add rejected rows with their lines: a turn behind those of its conversation, others at the end."""
+        turns: dict[str, list[tuple[str, QueryRow]]] = defaultdict(list)
+        others: list[tuple[str, QueryRow]] = []
+        known = {row.get("conversation") for row in self.rows} - {None}
+        for line, row in apart:
+            (turns[row["conversation"]] if row.get("conversation") in known else others).append((line, row))
+        both = zip(self._own, self.rows, strict=True)
+        found: list[tuple[str, QueryRow]] = []
+        for conversation, group in groupby(both, key=lambda each: each[1].get("conversation")):
+            found += group
+            found += sorted(turns.pop(conversation, []), key=lambda each: int(each[1]["turn"])) if conversation else []
+        found += others
+        self._own, self.rows = [line for line, _ in found], [row for _, row in found]
+
+    def with_rows(self, changed: Mapping[int, QueryRow]) -> FileLines:
+        """Return the lines with other rows at these numbers."""
+        new = FileLines()
+        new._wholes = self._wholes
+        new.rows, new._own = list(self.rows), list(self._own)
+        for number, row in changed.items():
+            new.rows[number], new._own[number] = row, line_of(row)
+        return new
+
+    def with_those_of(self, old: FileLines, chosen: Sequence[bool]) -> FileLines:
+        """Return the lines with the chosen rows as they are in ``old``, byte for byte."""
+        new = self.with_rows({})
+        for number, is_chosen in enumerate(chosen):
+            if is_chosen:
+                new.rows[number], new._own[number] = old.rows[number], old._own[number]
+        return new
+
+    def asked(self, stay: Sequence[bool]) -> bytes:
+        """Return the lines of the rows that stay. The turns of a line stay in one line."""
+        return "".join(f"{line}\n" for line in self._lines(stay)).encode()
+
+    def apart(self, are_out: Sequence[bool]) -> bytes:
+        """Return the lines of the rows that are out, a turn a line."""
+        lines = (line for line, is_out in zip(self._own, are_out, strict=True) if is_out)
+        return "".join(f"{line}\n" for line in lines).encode()
+
+    def _lines(self, stay: Sequence[bool]) -> Iterator[str]:
+        kept = [number for number, stays in enumerate(stay) if stays]
+        for conversation, numbers in groupby(kept, key=lambda number: self.rows[number].get("conversation")):
+            whole = self._wholes.get(str(conversation))
+            if whole is None:
+                yield from (self._own[number] for number in numbers)
+            else:
+                rows = [self.rows[number] for number in numbers]
+                yield whole.line if rows == whole.rows else line_of(with_turns(whole.raw, rows))
+
+
+# The file of the questions under review. It is complete at every moment, and changes by others are not overwritten.
+#
+# Rejected questions are moved to ``<name>.rejected.jsonl`` beside it. So readers of the questions do not ask them, and
+# none is lost. If the process is killed between the two writes, a question is in both files and counts as not
+# rejected.
 
 MOST_PROBLEMS = 5
 """How many malformed lines are named one by one."""
@@ -163,3 +256,69 @@ def _row(line: str, file: Path) -> QueryRow:
     except (ValueError, TypeError, KeyError) as error:
         raise DataError(f"{file} holds a line that is no rejected question. Mend or remove it.") from error
     return row
+
+
+# Makes sure that a file has only one review at a time.
+
+
+@contextmanager
+def alone_with(file: Path) -> Iterator[None]:
+    """Keep other reviews of the file out.
+
+    Raises:
+        SettingsError: another review is running.
+        DataError: the folder cannot be written.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(process_lock(file.with_name(f".{file.name}.lock")))
+        except LockHeldError as error:
+            raise SettingsError(
+                f"{file} is open in another review: {error.by}. Run the command again when that one has ended."
+            ) from None
+        except OSError as error:
+            raise DataError(
+                f"Nothing can be kept in {file.parent}: {error.strerror}. Mend its rights, or review a copy of "
+                f"{file.name}."
+            ) from error
+        yield
+
+
+# Questions that a person has rejected, so that they are not shown for review again.
+
+QUERIES_FILE = "queries.jsonl"
+
+
+def rejected_beside(file: Path) -> list[Draft]:
+    """Return the rejected questions of ``file``, and of ``queries.jsonl`` beside it: ``file`` may only add to those.
+
+    Raises:
+        DataError: the rejected questions cannot be read.
+    """
+    place = file.resolve()
+    files = dict.fromkeys((place, place.with_name(QUERIES_FILE)))
+    return [_draft(row, each) for each in files for row in rejected_rows(each)]
+
+
+def rejected_ids(file: Path) -> set[str]:
+    """Return the ids of the rejected questions of ``file``, and of their conversations: a review may bring them back.
+
+    Raises:
+        DataError: the rejected questions cannot be read.
+    """
+    rows = rejected_rows(file.resolve())
+    return {row["query_id"] for row in rows} | {row["conversation"] for row in rows if "conversation" in row}
+
+
+def _draft(row: QueryRow, file: Path) -> Draft:
+    try:
+        evidence = tuple(Evidence(each["filename"], each["quote"]) for each in row.get("evidence") or ())
+        made_of = tuple(str(row["metadata"].get("made_of", "")).split(MADE_OF))
+        kind, truth = row.get("query_type", "direct"), str(row.get("ground_truth", ""))
+        # "And the price?" says nothing: of a turn the question that stands alone is not asked again.
+        text = str(row["query"] if row.get("turn", 1) == 1 else row.get("standalone", ""))
+    except (TypeError, KeyError, AttributeError) as error:
+        raise DataError(
+            f"{rejected_file(file)} holds a line that is no rejected question. Mend or remove it."
+        ) from error
+    return Draft(kind, text, text, truth, "", evidence, made_of)

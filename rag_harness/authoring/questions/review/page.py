@@ -1,4 +1,4 @@
-"""Makes one HTML file from questions and their evidence. It needs no network, no font and no library."""
+"""The HTML page of questions and their evidence for review."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rag_harness.authoring.questions.review.reviewed_rows import REJECTION_REASONS, QueryRow, question_digest, state_of
-from rag_harness.authoring.questions.review.showing import Showing
-from rag_harness.authoring.questions.review.shown_question import Shown
-from rag_harness.authoring.questions.review.standing import MOST_BEFORE, by_conversation, said_before
-from rag_harness.files.sources import json_digest
-from rag_harness.shown.every_page import policy, scripted, styled
+from rag_harness.authoring.questions.review.presentation import Showing, Shown
+from rag_harness.authoring.questions.review.rows import (
+    MOST_BEFORE,
+    REJECTION_REASONS,
+    QueryRow,
+    by_conversation,
+    question_digest,
+    said_before,
+    state_of,
+)
+from rag_harness.core.escaping import page_policy, page_script, page_style
+from rag_harness.core.files import json_digest
 
 MOST_OF_A_PAGE = 50_000
 """Up to so many characters a document is included whole. Of longer ones, only the text around quotes is."""
@@ -35,7 +41,7 @@ def html_of(name: str, rows: Sequence[QueryRow], showing: Showing, every: Sequen
         showing: their documents.
         every: all rows of the file, among them the turns that were said before turns of ``rows``.
     """
-    style, script = styled(_asset("review.css")), scripted(_asset("review.js"))
+    style, script = page_style(_asset("review.css")), page_script(_asset("review.js"))
     environment = Environment(
         loader=PackageLoader("rag_harness.authoring.questions.review", "assets"),
         autoescape=True,
@@ -45,7 +51,7 @@ def html_of(name: str, rows: Sequence[QueryRow], showing: Showing, every: Sequen
         name=name,
         style=Markup(style),
         script=Markup(script),
-        policy=policy(style, script),
+        policy=page_policy(style, script),
         data=_packed(_data(name, rows, showing, every or rows)),
     )
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.dataset.queries import read_queries
-from rag_harness.types import Case
+from rag_harness.core.types import Case
+from rag_harness.data.queries import read_queries
 
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a lamp within **45 days** of delivery.\n\n"

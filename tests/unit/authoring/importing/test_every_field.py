@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.importing.guessing import guessed_source
-from rag_harness.authoring.importing.importing import FIELDS, import_questions
-from rag_harness.authoring.importing.likely_columns import likely_gold, likely_question
-from rag_harness.authoring.importing.source_fields import SourceFields
-from rag_harness.errors import DataError
+from rag_harness.authoring.importing.field_mapping import SourceFields, likely_gold, likely_question
+from rag_harness.authoring.importing.importer import FIELDS, guessed_source, import_questions
+from rag_harness.core.errors import DataError
 from tests.unit.authoring.importing.conftest import Importing
 
 RETURNS = "You can return a lamp within 45 days of delivery."

@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from rag_harness.types import Evidence, ExpectedTool
+from rag_harness.core.types import Evidence, ExpectedTool
 from tests.unit.authoring.importing.conftest import Importing
 
 FILES = Path(__file__).parent / "files"

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.importing.context_places import PlacedGold
-from rag_harness.authoring.importing.imported import ImportedQuestion
-from rag_harness.authoring.importing.notes import Notes
-from rag_harness.authoring.importing.query_line_writing import LineWriting
+from rag_harness.authoring.importing.importer import LineWriting, PlacedGold
+from rag_harness.authoring.importing.records import ImportedQuestion, Notes
 from tests.unit.authoring.importing.conftest import Importing
 
 QUOTE = "You can return a lamp within **45 days** of delivery."

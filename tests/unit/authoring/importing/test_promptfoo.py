@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.authoring.importing.promptfoo.csv_tests import assertion_of
+from rag_harness.authoring.importing.promptfoo_files import assertion_of
 from tests.unit.authoring.importing.conftest import Importing
 
 FILES = Path(__file__).parent / "files"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.types import Evidence
+from rag_harness.core.types import Evidence
 from tests.unit.authoring.importing.conftest import Importing
 
 RETURNS = "You can return a lamp within 45 days of delivery."

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.types import Evidence, ExpectedTool
+from rag_harness.core.types import Evidence, ExpectedTool
 from tests.unit.authoring.importing.conftest import Importing
 
 # ragas/docs/concepts/components/eval_dataset.md, version 0.4.3, as EvaluationDataset.to_jsonl and .to_csv write it.

@@ -7,8 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.kb.brief import Brief, briefs
-from rag_harness.authoring.kb.plan import Plan
+from rag_harness.authoring.kb.plan import Brief, Plan, briefs
 
 OLD = "Most items can be returned within 30 days of delivery."
 NEW = "Most items can be returned within 45 days of delivery."

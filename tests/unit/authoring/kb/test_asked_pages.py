@@ -12,16 +12,14 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.kb.brief import briefs
+from rag_harness.authoring.kb.page_grammar import compose
+from rag_harness.authoring.kb.page_writing import PATIENCE, REMEMBERED, AskedWriter, Generated, generate, page_in
+from rag_harness.authoring.kb.plan import briefs
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.authoring.kb.writing.embedded import compose
-from rag_harness.authoring.kb.writing.generating import PATIENCE, Generated, generate
-from rag_harness.authoring.kb.writing.writers import REMEMBERED, AskedWriter, page_in
-from rag_harness.commands import FOUND
-from rag_harness.errors import BudgetError, ModelCallError
-from rag_harness.models.prompts import load_prompts
-from rag_harness.models.until_right import TRIES
-from rag_harness.types import Completion, Message, Usage
+from rag_harness.core.errors import BudgetError, ModelCallError
+from rag_harness.core.types import Completion, Message, Usage
+from rag_harness.frontends.cli import FOUND
+from rag_harness.models.prompts import TRIES, load_prompts
 from tests.plugin.counting_server import CountingServer, counting_server
 from tests.unit.authoring.kb.small_plan import LABEL, PLAN, plan_of, write_plan
 

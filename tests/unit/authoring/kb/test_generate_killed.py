@@ -9,10 +9,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.kb.brief import briefs
-from rag_harness.authoring.kb.planning import PlanRequest, plan_text, planned
+from rag_harness.authoring.kb.embedded_planner import planned
+from rag_harness.authoring.kb.page_grammar import compose
+from rag_harness.authoring.kb.plan import PlanRequest, briefs, plan_text
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.authoring.kb.writing.embedded import compose
 from tests.plugin.counting_server import counting_server
 from tests.unit.authoring.kb.killed_writer import AT_ONCE
 from tests.unit.authoring.kb.small_plan import plan_of

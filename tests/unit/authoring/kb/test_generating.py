@@ -12,16 +12,14 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.kb.brief import Brief
-from rag_harness.authoring.kb.planning import PlanRequest, plan_text, planned
+from rag_harness.authoring.kb.embedded_planner import planned
+from rag_harness.authoring.kb.page_grammar import compose
+from rag_harness.authoring.kb.page_writing import EmbeddedWriter, Generated, Read, body_of, generate, label_of
+from rag_harness.authoring.kb.plan import Brief, PlanRequest, plan_text
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.authoring.kb.writing.embedded import compose
-from rag_harness.authoring.kb.writing.generating import Generated, generate
-from rag_harness.authoring.kb.writing.label import body_of, label_of
-from rag_harness.authoring.kb.writing.writers import EmbeddedWriter, Read
-from rag_harness.commands import FOUND
-from rag_harness.models.until_right import Fault
-from rag_harness.retrieval.chunking.heading_sections import body_start
+from rag_harness.frontends.cli import FOUND
+from rag_harness.models.prompts import Fault
+from rag_harness.retrieval.chunking.markdown import body_start
 from tests.unit.authoring.kb.small_plan import brief_of, plan_data, plan_of, write_plan
 
 NAMES = ["returns-2024.md", "returns.md", "shipping.md"]
@@ -236,7 +234,7 @@ def test_who_stops_it_is_told_how_to_go_on(
     def stop(*_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rag_harness.authoring.kb.writing.writers.compose", stop)
+    monkeypatch.setattr("rag_harness.authoring.kb.page_writing.compose", stop)
     capsys.readouterr()
     assert run(at, "--seed", "7") == 130
     said = f"stopped; what was written is in {at / 'kb'}. The same command goes on from here\n"

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.kb.owed import wrongly_expected
-from rag_harness.expectations import expectations_of, known_kinds
-from rag_harness.expectations.reading import kind_of
+from rag_harness.authoring.kb.query_checks import wrongly_expected
+from rag_harness.records.expectations import expectations_of, kind_of, known_kinds
 
 DOCUMENTS = {"returns.md": "# Returns\n\nSend items back within\n45 days.", "club.md": "# Club\n\nA fee of €12."}
 TRUTH = "Send it back within 45 days, by 3 June 2026 at the latest."

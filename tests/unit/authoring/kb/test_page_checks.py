@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import main
+from rag_harness.authoring.kb.page_grammar import compose
+from rag_harness.authoring.kb.page_writing import LONGEST_PAGE, body_of, faults, labelled
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.authoring.kb.writing.embedded import compose
-from rag_harness.authoring.kb.writing.label import body_of, labelled
-from rag_harness.authoring.kb.writing.page_checks import LONGEST_PAGE, faults
-from rag_harness.commands import FOUND
+from rag_harness.frontends.cli import FOUND
 from tests.unit.authoring.kb.small_plan import (
     LABEL,
     NEW,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from rag_harness.authoring.kb.validation import similarity
-from rag_harness.words.minhash import Hashing, candidates, resemblance, signature
+from rag_harness.authoring.kb import near_duplicates
+from rag_harness.core.text.shingles import Hashing, candidates, resemblance, signature
 
 
 def pair_by_pair(words: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str, float]]:
@@ -39,7 +39,7 @@ def pages(seed: int) -> dict[str, tuple[str, ...]]:
 @pytest.mark.parametrize("seed", range(8))
 def test_near_pages_are_those_of_each_pair(seed: int) -> None:
     words = pages(seed)
-    found = list(similarity._pairs(words))
+    found = list(near_duplicates._pairs(words))
     assert found == list(pair_by_pair(words))
     assert any(share >= 0.9 for *_, share in found)
     assert any(share < 0.9 for *_, share in found)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.kb.superseded import mark_superseded
-from rag_harness.errors import DataError
+from rag_harness.authoring.kb.plan import mark_superseded
+from rag_harness.core.errors import DataError
 
 SHIPPED = Path(__file__).parents[4] / "data" / "kb"
 OLD, NEW = "Return it within 30 days.", "Return it within 45 days."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rag_harness.authoring.kb.page_grammar import heading_of, tellable, thing_of, topic_with_article
 from rag_harness.authoring.kb.plan import PlannedFact, PlanPage
-from rag_harness.authoring.kb.writing.embedded.topics import heading_of, tellable, thing_of, topic_with_article
 
 FACTS = (
     ("sales area of the outlet in Nantes", "The sales area of the outlet in Nantes is 2,350 square metres."),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.errors import DataError
+from rag_harness.core.errors import DataError
 from tests.unit.dataset.kb_builder import Kb
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rag_harness.authoring.kb.page_checks import NoParserError, find_mermaid, parse
 from rag_harness.authoring.kb.validation import graph
-from rag_harness.authoring.kb.validation.mermaid import NoParserError, find_mermaid, parse
 from tests.unit.dataset.kb_builder import Kb
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.authoring.kb.validation.stated import NO_FACTS
-from rag_harness.commands import FOUND
-from rag_harness.errors import DataError
+from rag_harness.authoring.kb.plan_checks import NO_FACTS
+from rag_harness.core.errors import DataError
+from rag_harness.frontends.cli import FOUND
 from tests.unit.dataset.kb_builder import Kb, query
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rag_harness.types import Document
+from rag_harness.core.types import Document
 
 RETURNS = """# Returns
 

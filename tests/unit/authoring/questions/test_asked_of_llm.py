@@ -12,17 +12,15 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.questions import DocumentCollection, GeneratedQuestions
-from rag_harness.authoring.questions.asked_in_waves import PATIENCE
-from rag_harness.authoring.questions.asked_of_llm import Writer
-from rag_harness.authoring.questions.known_without import gives
+from rag_harness.authoring.questions.document_collection import DocumentCollection
+from rag_harness.authoring.questions.generator import GeneratedQuestions
+from rag_harness.authoring.questions.llm_writer import PATIENCE, Writer, gives
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.reviewed_rows import rejected
-from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import BudgetError, ModelCallError
-from rag_harness.models.prompts import load_prompts
-from rag_harness.models.until_right import TRIES
-from rag_harness.types import Completion, Document, Message, Usage
+from rag_harness.authoring.questions.review.rows import rejected
+from rag_harness.core.errors import BudgetError, ModelCallError
+from rag_harness.core.types import Completion, Document, Message, Usage
+from rag_harness.data.queries import read_queries
+from rag_harness.models.prompts import TRIES, load_prompts
 from tests.plugin.counting_server import CountingServer, counting_server
 from tests.unit.authoring.questions.shop import PAGES, documents, folder
 from tests.unit.authoring.questions.test_filters import GOOD

@@ -10,9 +10,9 @@ import pytest
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.kb.validation import validate
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.reviewed_rows import accepted, rejected
-from rag_harness.commands import FOUND
-from rag_harness.dataset.queries import read_queries
+from rag_harness.authoring.questions.review.rows import accepted, rejected
+from rag_harness.data.queries import read_queries
+from rag_harness.frontends.cli import FOUND
 from tests.unit.authoring.questions.shop import DELIVERY, RETURNS, folder
 
 JAPANESE = "# 返品\n\n商品は30日以内に返品できます。送料は500円です。\n\n| 品名 | 価格 |\n|---|---|\n| 灯籠 | 900円 |\n"

@@ -6,16 +6,15 @@ from random import Random
 
 import pytest
 
-from rag_harness.authoring.questions.facts import read_facts
-from rag_harness.authoring.questions.quotable_passages import passages, seen
-from rag_harness.authoring.questions.wording import question_of
-from rag_harness.types import Document
+from rag_harness.authoring.questions.facts import question_for_fact, read_facts
+from rag_harness.authoring.questions.sentence_facts import passages, seen
+from rag_harness.core.types import Document
 from tests.unit.authoring.questions.shop import RETURNS, documents
 
 
 def asked(text: str, names: frozenset[str] = frozenset()) -> list[tuple[str, str, str]]:
     facts = read_facts(Document("a.md", text, "A"), names)
-    return [(fact.kind, question_of(fact, Random(1)), fact.answer) for fact in facts]
+    return [(fact.kind, question_for_fact(fact, Random(1)), fact.answer) for fact in facts]
 
 
 STATED = """

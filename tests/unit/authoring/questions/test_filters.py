@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions import DocumentCollection, Draft
-from rag_harness.authoring.questions.draft import BY_LLM
-from rag_harness.authoring.questions.filters import draft_fault
-from rag_harness.authoring.questions.likeness import TakenQuestions
-from rag_harness.types import Document, Evidence
+from rag_harness.authoring.questions.document_collection import DocumentCollection
+from rag_harness.authoring.questions.drafts import BY_LLM, Draft, TakenQuestions, draft_fault
+from rag_harness.core.types import Document, Evidence
 from tests.unit.authoring.questions.shop import documents
 
 SEAL = Evidence("returns.md", "If the parcel seal is broken, we refund half of the price.")

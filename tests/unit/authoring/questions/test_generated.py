@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.authoring.questions import DocumentCollection, GeneratedQuestions, json_lines, make_questions, rows
-from rag_harness.authoring.questions.editions import superseded_pages
-from rag_harness.authoring.questions.siblings import siblings, swapped
-from rag_harness.authoring.questions.silence import nothing_says
-from rag_harness.dataset.knowledge_base import read_folder
-from rag_harness.dataset.queries import QueryLine
-from rag_harness.types import Document
-from rag_harness.words.terms import terms
+from rag_harness.authoring.questions.document_collection import DocumentCollection, superseded_pages
+from rag_harness.authoring.questions.drafts import json_lines, rows
+from rag_harness.authoring.questions.gap_questions import nothing_says, siblings, swapped
+from rag_harness.authoring.questions.generator import GeneratedQuestions, make_questions
+from rag_harness.core.text.terms import terms
+from rag_harness.core.types import Document
+from rag_harness.data.documents import read_folder
+from rag_harness.data.queries import QueryLine
 from tests.unit.authoring.questions.shop import documents
 
 SHIPPED = Path(__file__).parents[4] / "data" / "kb"

@@ -10,20 +10,18 @@ from random import Random
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.authoring.kb.brief import briefs
-from rag_harness.authoring.kb.plan import PlannedFact, PlanPage
-from rag_harness.authoring.kb.planning import PlanRequest, planned
-from rag_harness.authoring.kb.writing.embedded import compose
-from rag_harness.authoring.questions import DocumentCollection, GeneratedQuestions, json_lines, make_questions, rows
+from rag_harness.authoring.kb.embedded_planner import planned
+from rag_harness.authoring.kb.page_grammar import compose
+from rag_harness.authoring.kb.plan import PlannedFact, PlanPage, PlanRequest, briefs
+from rag_harness.authoring.questions.answerable import like_draft
+from rag_harness.authoring.questions.document_collection import DocumentCollection
+from rag_harness.authoring.questions.drafts import json_lines, rows
 from rag_harness.authoring.questions.facts import PLANNED_KINDS
-from rag_harness.authoring.questions.planned.pages import PlannedPages
-from rag_harness.authoring.questions.planned.pairs import like_draft
-from rag_harness.authoring.questions.planned.things import thing_of
-from rag_harness.authoring.questions.planned.untold import untold
-from rag_harness.authoring.questions.planned.wording import asked_of
-from rag_harness.authoring.questions.silence import nothing_says
-from rag_harness.types import Document
-from rag_harness.words.terms import terms
+from rag_harness.authoring.questions.gap_questions import nothing_says, untold
+from rag_harness.authoring.questions.generator import GeneratedQuestions, make_questions
+from rag_harness.authoring.questions.planned_facts import PlannedPages, asked_of, thing_of
+from rag_harness.core.text.terms import terms
+from rag_harness.core.types import Document
 
 DOMAINS = ("device manuals", "employee handbook", "retail support")
 WANTED = {"direct": 20, "multi_hop": 4, "negative": 4}

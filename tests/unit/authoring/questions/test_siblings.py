@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rag_harness.authoring.questions.siblings import siblings
-from rag_harness.types import Document
+from rag_harness.authoring.questions.gap_questions import siblings
+from rag_harness.core.types import Document
 
 
 def of_titles(*titles: str) -> dict[str, tuple[str, ...]]:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions import DocumentCollection
-from rag_harness.authoring.questions.retrieved import retrieved_before
-from rag_harness.authoring.questions.since import DataChange, DatedQuestion, affected
+from rag_harness.authoring.questions.document_changes import DataChange, DatedQuestion, affected, retrieved_before
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from tests.unit.authoring.questions.shop import documents
 from tests.unit.rows import make_chunk, make_row
 

@@ -6,11 +6,9 @@ from random import Random
 
 import pytest
 
-from rag_harness.authoring.questions.inflection import ing, past, plural, read_forms, third
-from rag_harness.authoring.questions.paraphrase import in_other_words
-from rag_harness.authoring.questions.persons import asked_by_reader, lower_first
-from rag_harness.authoring.questions.topics import with_topic
-from rag_harness.words.terms import figures
+from rag_harness.authoring.questions.answerable import in_other_words, with_topic
+from rag_harness.authoring.questions.english import asked_by_reader, ing, lower_first, past, plural, read_forms, third
+from rag_harness.core.text.terms import figures
 
 
 @pytest.mark.parametrize(

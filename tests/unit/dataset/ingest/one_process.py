@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.dataset.ingest.file_reading import FileReading
-from rag_harness.dataset.ingest.isolated import Child
+from rag_harness.data.loaders.child_process import Child
+from rag_harness.data.loaders.reading import FileReading
 
 
 @contextmanager

@@ -14,10 +14,9 @@ from shutil import copytree
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.commands import ingest
-from rag_harness.dataset.library import ParsedKeeping
-from rag_harness.dataset.named_files import read_paths
-from rag_harness.work import reporting
+from rag_harness.core import progress
+from rag_harness.data.documents import ParsedKeeping, read_paths
+from rag_harness.frontends.cli import ingest
 from tests.unit.dataset.ingest.one_process import one_process
 from tests.unit.dataset.ingest.pdfs import book
 
@@ -156,7 +155,7 @@ def test_a_folder_of_nothing_but_failures_has_no_index(folder: Path, capsys: pyt
 
 KILLED = """
 import os, sys
-from rag_harness.files import atomic
+from rag_harness.core import atomic
 from rag_harness.retrieval.indexes import shards
 kept = sys.argv.pop(1)
 place, name = {"parsed": (atomic.os, "replace"), "index": (shards.Path, "rename")}[kept]
@@ -167,7 +166,7 @@ def die(*given, **named):
     return was(*given, **named)
 setattr(place, name, die)
 from rag_harness.__main__ import main
-from rag_harness.commands import ingest
+from rag_harness.frontends.cli import ingest
 main(["ingest", "kb", "--rag-profile", "mock"])
 """
 
@@ -195,11 +194,11 @@ class Terminal(io.StringIO):
 
 def test_ctrl_c_is_not_said_behind_the_line_of_progress(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object) -> None:
-        reporting.report("reading", 3, 9, "files")
+        progress.report("reading", 3, 9, "files")
         raise KeyboardInterrupt
 
     terminal = Terminal()
-    monkeypatch.setattr("rag_harness.dataset.named_files.read_paths", stopped)
+    monkeypatch.setattr("rag_harness.data.documents.read_paths", stopped)
     monkeypatch.setattr(sys, "stderr", terminal)
     assert main(["ingest", "kb"]) == 130
     assert terminal.getvalue().split("\r\x1b[K")[1:] == [
@@ -211,13 +210,13 @@ def test_ctrl_c_is_not_said_behind_the_line_of_progress(folder: Path, monkeypatc
 def test_the_line_of_progress_says_how_fast_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
     now, terminal = 100.0, Terminal()
     monkeypatch.setattr(ingest, "monotonic", lambda: now)
-    monkeypatch.setattr(reporting, "monotonic", lambda: now)
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
     monkeypatch.setattr(sys, "stderr", terminal)
     with ingest._progress():
-        reporting.report("uploading", 0, 1000, "chunks")
+        progress.report("uploading", 0, 1000, "chunks")
         now = 104.0
-        reporting.report("uploading", 200, 1000, "chunks")
-        reporting.report("uploading", 1000, 1000, "chunks")
+        progress.report("uploading", 200, 1000, "chunks")
+        progress.report("uploading", 1000, 1000, "chunks")
     lines = terminal.getvalue().split("\r\x1b[K")
     assert lines == [
         "",

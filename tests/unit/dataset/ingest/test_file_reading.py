@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.ingest import file_places, file_reading, files_below, load, page_files
-from rag_harness.dataset.ingest.file_reading import reading as shared
-from rag_harness.dataset.ingest.isolated import Child
-from rag_harness.dataset.ingest.parsed import Parsed, Passing, PassingError, packed, packed_fault, unpacked
-from rag_harness.errors import UnreadableError
-from rag_harness.work import child_python
+from rag_harness.core import processes
+from rag_harness.core.errors import UnreadableError
+from rag_harness.data.documents import files_below, load, page_files
+from rag_harness.data.loaders import reading
+from rag_harness.data.loaders.child_process import Child, Parsed, Passing, PassingError, packed, packed_fault, unpacked
+from rag_harness.data.loaders.reading import reading as shared
 from tests.unit.dataset.ingest.pdfs import book
 
 
@@ -87,7 +87,7 @@ def test_processes_that_read_the_same_folder_parse_each_file_once(tmp_path: Path
 def test_another_parser_parses_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = write(tmp_path, a_txt=b"text")
     for version in ("1", "2"):
-        monkeypatch.setattr(file_reading, "_parser", lambda version=version: version)
+        monkeypatch.setattr(reading, "_parser", lambda version=version: version)
         with shared(tmp_path / "cache", writes=True) as going_on:
             load(files["a_txt"], "x")
         assert going_on.parsed == 1
@@ -110,11 +110,11 @@ def test_a_fault_that_may_not_come_again_is_kept_for_one_run_alone(
 
 
 def test_the_packages_that_decrypt_name_what_was_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = file_reading._parser.__wrapped__()
-    monkeypatch.setattr(file_reading, "_version", lambda library: "1" if library == "cryptography" else "")
-    named = file_reading._parser.__wrapped__()
-    monkeypatch.setattr(file_reading, "_version", lambda library: "")
-    assert len({before, named, file_reading._parser.__wrapped__()}) == 3
+    before = reading._parser.__wrapped__()
+    monkeypatch.setattr(reading, "_version", lambda library: "1" if library == "cryptography" else "")
+    named = reading._parser.__wrapped__()
+    monkeypatch.setattr(reading, "_version", lambda library: "")
+    assert len({before, named, reading._parser.__wrapped__()}) == 3
 
 
 def test_nothing_is_kept_where_nothing_may_be_written(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_file_that_takes_too_long_costs_itself_alone(tmp_path: Path) -> None:
 
 def change_in_the_child(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     """Let each child run some code before it serves."""
-    monkeypatch.setattr(child_python, "_START", child_python._START.replace("getattr(", f"exec({change!r})\ngetattr("))
+    monkeypatch.setattr(processes, "_START", processes._START.replace("getattr(", f"exec({change!r})\ngetattr("))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def change_in_the_child(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
 )
 def test_whatever_happens_to_the_process_is_said(does: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     does_it = "\n".join(f"    {line}" for line in does.replace("; ", "\n").split("\n"))
-    change = f"def parse(data):\n{does_it}\nfrom rag_harness.dataset.ingest import plain\nplain.parse = parse\n"
+    change = f"def parse(data):\n{does_it}\nfrom rag_harness.data.documents import plain\nplain.parse = parse\n"
     change_in_the_child(monkeypatch, change)
     child = Child()
     try:
@@ -181,7 +181,7 @@ def test_the_process_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("TMPDIR", "/tmp")
     says = "def parse(data):\n    import os\n    raise ValueError(sorted(os.environ))\n"
-    change = f"{says}from rag_harness.dataset.ingest import plain\nplain.parse = parse\n"
+    change = f"{says}from rag_harness.data.documents import plain\nplain.parse = parse\n"
     change_in_the_child(monkeypatch, change)
     child = Child()
     try:
@@ -257,6 +257,6 @@ def test_a_file_longer_than_any_document_is_not_read(tmp_path: Path, monkeypatch
         stream.truncate(1 << 40)
     with pytest.raises(UnreadableError, match="longer than 64 MB"):
         load(tmp_path / "sparse.txt", "x")
-    monkeypatch.setattr(file_places, "MOST_FILE_BYTES", 10)
+    monkeypatch.setattr(reading, "MOST_FILE_BYTES", 10)
     (tmp_path / "ten.txt").write_bytes(b"0123456789")
-    assert file_places.read_bytes(tmp_path / "ten.txt") == b"0123456789"
+    assert reading.read_bytes(tmp_path / "ten.txt") == b"0123456789"

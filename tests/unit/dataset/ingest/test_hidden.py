@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.dataset.ingest.html_pages import parse
+from rag_harness.data.loaders.html_pages import parse
 
 HIDES = [
     "hidden",

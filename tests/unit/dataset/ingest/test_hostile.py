@@ -8,9 +8,9 @@ from time import monotonic
 
 import pytest
 
-from rag_harness.dataset import library
-from rag_harness.dataset.ingest.process_limits import WALL_SECONDS
-from rag_harness.dataset.library import ParsedKeeping, read_library, sources_in
+from rag_harness.data import documents
+from rag_harness.data.documents import ParsedKeeping, read_library, sources_in
+from rag_harness.data.loaders.child_process import WALL_SECONDS
 from tests.unit.dataset.ingest.hostile import SECRET, corpus
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and limits of other systems")
@@ -38,16 +38,16 @@ def check(folder: Path, names: frozenset[str], monkeypatch: pytest.MonkeyPatch) 
     sources = [source for source in sources if source.doc_id in names]
     refused = [each for each in refused if each.file.name in names]
     took: dict[str, float] = {}
-    read = library._read
+    read = documents._read
 
-    def timed(source: library.SourceFile) -> object:
+    def timed(source: documents.SourceFile) -> object:
         began = monotonic()
         try:
             return read(source)
         finally:
             took[source.doc_id] = monotonic() - began
 
-    monkeypatch.setattr(library, "_read", timed)
+    monkeypatch.setattr(documents, "_read", timed)
     found = read_library(sources, refused, ParsedKeeping())
     came = [*(each.doc_id for each in found.documents), *(each.file.name for each in found.unread)]
     assert sorted(came) == sorted(names)

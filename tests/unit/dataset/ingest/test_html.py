@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.dataset.ingest.html_pages import parse
-from rag_harness.errors import UnreadableError
-from rag_harness.retrieval.chunking.heading_sections import read_sections
+from rag_harness.core.errors import UnreadableError
+from rag_harness.data.loaders.html_pages import parse
+from rag_harness.retrieval.chunking.markdown import read_sections
 
 
 def markdown(html: str) -> str:

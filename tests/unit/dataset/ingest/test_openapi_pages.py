@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from rag_harness.dataset.ingest import load, page_files
-from rag_harness.dataset.ingest.openapi.interface import parse
-from rag_harness.errors import UnreadableError
+from rag_harness.core.errors import UnreadableError
+from rag_harness.data.documents import load, page_files
+from rag_harness.data.loaders.openapi import parse
 
 PET = {"$ref": "#/components/schemas/Pet"}
 API: dict[str, Any] = {

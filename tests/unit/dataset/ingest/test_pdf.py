@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from rag_harness.dataset.ingest.pdf_pages import parse
-from rag_harness.errors import UnreadableError
+from rag_harness.core.errors import UnreadableError
+from rag_harness.data.loaders.pdf import parse
 from tests.unit.dataset.ingest.pdfs import book, drawing, encrypted, packed, pages_of, stream
 
 FIRST, SECOND = "Returns of lamps\nwithin 45 days (unused).", "The warranty lasts 2 years."

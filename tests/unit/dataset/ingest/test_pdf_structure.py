@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from rag_harness.dataset.ingest import pdf_pages
-from rag_harness.dataset.ingest.pdf_pages import parse
-from rag_harness.dataset.ingest.pdf_tables import tables_in
+from rag_harness.data.loaders import pdf
+from rag_harness.data.loaders.pdf import parse, tables_in
 from tests.unit.dataset.ingest.pdfs import packed, pages_of
 
 PROSE = "The lamp comes with a warranty of two years and goes back within forty five days."
@@ -113,7 +112,7 @@ def test_cells_without_words_stay_empty_and_other_lines_end_a_table() -> None:
 
 def test_tables_are_looked_for_in_so_much_drawing_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     first = page(table(ROWS, 700))
-    monkeypatch.setattr(pdf_pages, "_TABLES_WITHIN", 600)
+    monkeypatch.setattr(pdf, "_TABLES_WITHIN", 600)
     found = parse(pages_of([first, first]))
     assert found.text.count("| Item |") == 1
     assert found.unread_parts == ("tables: looked for on pages 1 to 1 of 2",)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.ingest import page_files
-from rag_harness.dataset.ingest.csv_tables import parse as parse_csv
-from rag_harness.dataset.ingest.mails import parse as parse_mail
-from rag_harness.dataset.ingest.process_limits import CELLS
-from rag_harness.errors import UnreadableError
+from rag_harness.core.errors import UnreadableError
+from rag_harness.data.documents import page_files
+from rag_harness.data.loaders.child_process import CELLS
+from rag_harness.data.loaders.mail import parse as parse_mail
+from rag_harness.data.loaders.text import parse_csv
 from tests.unit.dataset.ingest.office_files import said, word
 from tests.unit.dataset.ingest.pdfs import book
 

@@ -7,12 +7,11 @@ from contextlib import suppress
 
 import pytest
 
-from rag_harness.dataset.ingest.charset import Decoded, decoded
-from rag_harness.dataset.ingest.html_pages import parse as parse_page
-from rag_harness.dataset.ingest.parsed import Parsed
-from rag_harness.dataset.ingest.plain import parse as parse_text
-from rag_harness.dataset.ingest.quality import checked_text, garbage
-from rag_harness.errors import UnreadableError
+from rag_harness.core.errors import UnreadableError
+from rag_harness.data.loaders.child_process import Parsed
+from rag_harness.data.loaders.decoding import Decoded, checked_text, decoded, garbage
+from rag_harness.data.loaders.html_pages import parse as parse_page
+from rag_harness.data.loaders.text import parse_text
 
 GERMAN = "Ein Café, das für seine Größe gerühmt wird, hat über Mittag geöffnet. " * 20
 RUSSIAN = "Это обычный русский текст о том, как вернуть товар продавцу. " * 20

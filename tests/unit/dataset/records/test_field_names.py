@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.dataset.queries import QueryLine
-from rag_harness.dataset.records.field_names import MEANINGS, field_meant, nearest_field, read_map, value_at
-from rag_harness.errors import SettingsError
+from rag_harness.core.errors import SettingsError
+from rag_harness.data.queries import QueryLine
+from rag_harness.data.source_records import MEANINGS, field_meant, nearest_field, read_map, value_at
 
 
 def test_every_field_of_a_line_is_known() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.dataset.records.list_cells import ListCellError, texts_of
+from rag_harness.data.source_records import ListCellError, texts_of
 
 LISTS = st.lists(st.text(min_size=1).map(str.strip).filter(bool), min_size=1, max_size=5)
 

@@ -11,8 +11,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from rag_harness.dataset.records.reading import records_in
-from rag_harness.errors import DataError, PrerequisiteError
+from rag_harness.core.errors import DataError, PrerequisiteError
+from rag_harness.data.record_files import records_in
 
 
 def values_in(file: Path) -> list[dict[str, Any]]:

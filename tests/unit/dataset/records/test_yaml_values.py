@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from rag_harness.dataset.records.yaml_values import read_yaml
-from rag_harness.errors import DataError
+from rag_harness.core.errors import DataError
+from rag_harness.data.record_files import read_yaml
 
 
 @pytest.mark.parametrize(

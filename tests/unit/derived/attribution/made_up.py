@@ -7,19 +7,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rag_harness.dataset.data import Data
-from rag_harness.derived.attribution.bench import Bench
-from rag_harness.derived.attribution.explain import Explainer
-from rag_harness.derived.attribution.shelf import says
-from rag_harness.derived.local_run import running
-from rag_harness.measures.ground_truth import needed_quotes
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings import Settings
+from rag_harness.core.text.refusals import declines
+from rag_harness.core.types import Answer, Case, Chunk, Document, Evidence, Hit, PipelineOutput, Query
+from rag_harness.data.datasets import Data
+from rag_harness.diagnosis.corpus_view import says
+from rag_harness.diagnosis.explainer import Explainer
+from rag_harness.diagnosis.reruns import RerunSupport, running
+from rag_harness.evaluation.measures.correctness import needed_quotes
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment
-from rag_harness.results.causes import CauseLine
-from rag_harness.results.row import ExperimentResult
-from rag_harness.settings import Settings
-from rag_harness.types import Answer, Case, Chunk, Document, Evidence, Hit, PipelineOutput, Query
-from rag_harness.words.abstention import declines
+from rag_harness.records.causes import CauseLine
+from rag_harness.records.row import ExperimentResult
 from tests.unit.tables import write_run
 
 THINGS = ("lamp", "kettle", "tent", "desk", "sofa", "scarf")
@@ -146,4 +145,4 @@ def explained(
 
 
 def explainer(output: Path, made: Experiment | None, runs: Any = None, worst: int = 10) -> Explainer:
-    return Explainer(output, Bench(lambda _: made, lambda _: "aaaa", lambda _: Pages()), runs, worst)
+    return Explainer(output, RerunSupport(lambda _: made, lambda _: "aaaa", lambda _: Pages()), runs, worst)

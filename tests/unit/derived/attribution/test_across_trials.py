@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag_harness.derived.attribution.across_trials import AcrossTrials, WordSearch, drawn_from
-from rag_harness.derived.attribution.shelf import Shelf
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Document
+from rag_harness.core.types import Document
+from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.symptoms import AcrossTrials, WordSearch, drawn_from
+from rag_harness.records.row import ExperimentResult
 from tests.unit.rows import make_chunk, make_row
 
 THINGS = ("lamp", "kettle", "tent", "desk", "sofa", "scarf", "mirror", "pillow")
@@ -17,7 +17,7 @@ PAGES = [
     Document(f"{thing}.md", f"# The {thing}\n\nYou may return the {thing} within {n} days of delivery.", thing, {})
     for n, thing in enumerate(THINGS, 31)
 ]
-SEARCH = WordSearch(Shelf(None, PAGES))
+SEARCH = WordSearch(CorpusView(None, PAGES))
 
 
 def asked(n: int, answer: str = "", about: int | None = None, **changes: object) -> ExperimentResult:
@@ -89,7 +89,7 @@ def test_a_context_that_fits_badly_is_a_plain_miss(rows: list[ExperimentResult])
 def test_without_pages_nothing_is_said_of_contexts() -> None:
     rows = [asked(n) for n in range(5)]
     assert AcrossTrials(lambda: rows, None).strange_context(rows[0]) == ""
-    assert WordSearch(Shelf(None, [])).fit("How many days for the return?", ["x"]) is None
+    assert WordSearch(CorpusView(None, [])).fit("How many days for the return?", ["x"]) is None
 
 
 def test_the_place_of_a_passage_by_words() -> None:

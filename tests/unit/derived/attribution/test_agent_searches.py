@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.agent_searches import AgentFacts, agent_facts, changed_searches, was_given
-from rag_harness.derived.attribution.diagnosis import Diagnosis, FailureFacts, Trialled, diagnose
-from rag_harness.derived.attribution.gold import gold_facts
-from rag_harness.derived.attribution.remedies import REMEDIES
-from rag_harness.derived.attribution.shelf import Shelf
-from rag_harness.measures.ground_truth import Rightness
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Chunk, Evidence, Query
+from rag_harness.core.types import Case, Chunk, Evidence, Query
+from rag_harness.diagnosis.causes import REMEDIES
+from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.gold import gold_facts
+from rag_harness.diagnosis.interventions import AgentFacts, agent_facts, changed_searches, was_given
+from rag_harness.diagnosis.rules import Diagnosis, FailureFacts, RerunResult, diagnose
+from rag_harness.evaluation.measures.correctness import Rightness
+from rag_harness.records.row import ExperimentResult
 from tests.unit.measures.agents.trials import did, search, tool
 from tests.unit.rows import make_chunk
 
@@ -22,7 +22,7 @@ TEXTS = {
     "refunds.md#0": "We refund the price within 5 working days.",
     "lamps.md#0": "Lamps are sold in pairs.",
 }
-SHELF = Shelf([Chunk(name, name.partition("#")[0], text) for name, text in TEXTS.items()])
+SHELF = CorpusView([Chunk(name, name.partition("#")[0], text) for name, text in TEXTS.items()])
 CASE = Case(
     Query("q1", "How long may I return a lamp, and when is the money back?"),
     ground_truth="45 days for the return; the refund takes 5 working days.",
@@ -39,12 +39,12 @@ def trial(*steps: dict[str, Any], given: tuple[str, ...] = ()) -> ExperimentResu
     return did(*steps, {"name": "generate", "ms": 1.0}, retrieved_chunks=chunks, candidates=[], llm_answer="Soon.")
 
 
-def diagnosed(row: ExperimentResult, *repaired: str, shelf: Shelf | None = SHELF) -> Diagnosis:
+def diagnosed(row: ExperimentResult, *repaired: str, shelf: CorpusView | None = SHELF) -> Diagnosis:
     gold = gold_facts(CASE, row, shelf)
     agent = agent_facts(CASE, row, gold, shelf)
     wrong = Rightness(0.2, False)
     facts = FailureFacts(CASE.query.text, "Soon.", True, False, True, wrong, gold, agent=agent)
-    return diagnose(facts, dict.fromkeys(repaired, Trialled("45 days", Rightness(1.0, True))))
+    return diagnose(facts, dict.fromkeys(repaired, RerunResult("45 days", Rightness(1.0, True))))
 
 
 BOTH = ("returns.md#0", "refunds.md#0")
@@ -108,7 +108,7 @@ def test_each_fault_is_told(row: ExperimentResult, repaired: str, cause: str, de
 
 
 def test_what_no_search_could_find_is_no_fault_of_the_searches() -> None:
-    shelf = Shelf([Chunk("lamps.md#0", "lamps.md", TEXTS["lamps.md#0"])])
+    shelf = CorpusView([Chunk("lamps.md#0", "lamps.md", TEXTS["lamps.md#0"])])
     assert diagnosed(trial(VAIN, given=("lamps.md#0",)), shelf=shelf).detail == "not in the index"
 
 

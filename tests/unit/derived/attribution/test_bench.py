@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.bench import BLACK_BOX, CHANGED, NOT_KNOWN, Bench, KnownExperiment, nobody
-from rag_harness.derived.attribution.shelf import Shelf
-from rag_harness.errors import RagHarnessError
-from rag_harness.protocols import Experiment
+from rag_harness.core.errors import RagHarnessError
+from rag_harness.core.protocols import Experiment
+from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.reruns import BLACK_BOX, CHANGED, NOT_KNOWN, KnownExperiment, RerunSupport, no_reruns
 from tests.unit.derived.attribution.made_up import PAGES, Pages, Pipeline, chunks_of, experiment
 
 CHUNKS = chunks_of(PAGES)
 
 
 def subject(made: Experiment | None, now: str = "aaaa") -> KnownExperiment:
-    return Bench(lambda _: made, lambda _: now, lambda _: Pages()).subject("x1", {"aaaa", "bbbb"})
+    return RerunSupport(lambda _: made, lambda _: now, lambda _: Pages()).subject("x1", {"aaaa", "bbbb"})
 
 
-def shelf_of(made: Experiment) -> Shelf:
+def shelf_of(made: Experiment) -> CorpusView:
     found = subject(made).shelf
     assert found is not None
     return found
@@ -55,12 +55,12 @@ def test_of_one_without_a_version_nobody_knows_whether_it_has_changed() -> None:
 
 def test_an_experiment_that_is_not_registered_and_one_that_cannot_be_built() -> None:
     assert subject(None) == KnownExperiment(why_not="x1 is no registered experiment, so nothing of it is run again")
-    assert nobody().subject("x1", ["aaaa"]).limits == "x1 cannot be built: nothing was asked for but rows and gold"
+    assert no_reruns().subject("x1", ["aaaa"]).limits == "x1 cannot be built: nothing was asked for but rows and gold"
 
     def broken(_: str) -> Experiment | None:
         raise OSError("no such folder")
 
-    bench = Bench(broken, lambda _: "aaaa", lambda _: Pages())
+    bench = RerunSupport(broken, lambda _: "aaaa", lambda _: Pages())
     assert bench.subject("x1", ["aaaa"]) == KnownExperiment(why_not="x1 cannot be built: no such folder")
 
 

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.broken import BrokenFact
-from rag_harness.derived.attribution.broken_rules import AnswerState, cause_of_broken
-from rag_harness.derived.attribution.failing import suspects, tables_of
-from rag_harness.derived.attribution.gold import GoldFacts, QuoteFact
-from rag_harness.derived.attribution.remedies import REMEDIES
-from rag_harness.derived.attribution.unfinished import CutOff
-from rag_harness.expectations import expectations_of, known_kinds
-from rag_harness.results.causes import CauseLine
-from rag_harness.results.manifest import read_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Expectation
+from rag_harness.core.types import Case, Expectation
+from rag_harness.diagnosis.broken_expectations import AnswerState, BrokenFact, cause_of_broken
+from rag_harness.diagnosis.causes import REMEDIES
+from rag_harness.diagnosis.failed_cases import suspects, tables_of
+from rag_harness.diagnosis.gold import GoldFacts, QuoteFact
+from rag_harness.diagnosis.truncation import CutOff
+from rag_harness.records.causes import CauseLine
+from rag_harness.records.expectations import expectations_of, known_kinds
+from rag_harness.records.manifest import read_manifest
+from rag_harness.records.row import ExperimentResult
 from tests.unit.derived.attribution.made_up import (
     CASES,
     DONT_KNOW,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.derived.attribution.causes_text import NOTHING_TO_EXPLAIN, cause_in_full, cause_lines
-from rag_harness.results.causes import CauseLine
+from rag_harness.diagnosis.cause_lines import NOTHING_TO_EXPLAIN, cause_in_full, cause_lines
+from rag_harness.records.causes import CauseLine
 
 
 def line(n: int, **changes: object) -> CauseLine:

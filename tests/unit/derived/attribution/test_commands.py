@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.commands.explain import explain_arguments
-from rag_harness.derived.local_run import settings_of
-from rag_harness.expectations import expectations_of
-from rag_harness.results.cases import KeptCase
-from rag_harness.results.causes import read_causes
-from rag_harness.results.row_parts import RowError
-from rag_harness.settings import Settings, masked
-from rag_harness.types import Case, Query
+from rag_harness.core.settings import Settings, masked
+from rag_harness.core.types import Case, Query
+from rag_harness.diagnosis.reruns import settings_of
+from rag_harness.frontends.cli.runs import explain_arguments
+from rag_harness.records.cases import StoredCase
+from rag_harness.records.causes import read_causes
+from rag_harness.records.expectations import expectations_of
+from rag_harness.records.row import RowError
 from tests.unit.derived.attribution.made_up import CASES
 from tests.unit.derived.attribution.test_failing import row
 from tests.unit.page.runs import amend
@@ -99,7 +99,7 @@ def test_settings_come_back_from_the_run_without_keys_and_gates() -> None:
 @pytest.fixture
 def golden(tmp_path: Path) -> Path:
     ranked = {"hit": ["a.md"], "low": ["x.md"] * 3 + ["a.md"], "none": []}
-    cases = [KeptCase(Case(Query(each, f"{each}?"), qrels={"a.md": 1}), {}, expected=("a.md",)) for each in ranked]
+    cases = [StoredCase(Case(Query(each, f"{each}?"), qrels={"a.md": 1}), {}, expected=("a.md",)) for each in ranked]
     write_run(tmp_path, [golden_row(name, found, query=f"{name}?") for name, found in ranked.items()], cases)
     amend(tmp_path, settings={"k": 3})
     return tmp_path

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag_harness.derived.attribution.contradicted import contradiction, may_contradict
-from rag_harness.types import Case, Evidence, Query
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.diagnosis.gold import contradiction, may_contradict
 
 
 def case(truth: str, *quotes: str, asked: str = "How long may I return the tent?") -> Case:

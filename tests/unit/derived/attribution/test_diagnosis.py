@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.cause_names import TOP_LEVEL
-from rag_harness.derived.attribution.diagnosis import FailureFacts, Trialled, diagnose
-from rag_harness.derived.attribution.gold import GoldFacts, QuoteFact
-from rag_harness.derived.attribution.remedies import REMEDIES, remedy_of
-from rag_harness.derived.attribution.trial_signs import TrialSigns
-from rag_harness.derived.attribution.unfinished import CutOff
-from rag_harness.measures.ground_truth import Rightness
+from rag_harness.diagnosis.causes import REMEDIES, TOP_LEVEL, remedy_of
+from rag_harness.diagnosis.gold import GoldFacts, QuoteFact
+from rag_harness.diagnosis.rules import FailureFacts, RerunResult, diagnose
+from rag_harness.diagnosis.symptoms import TrialSigns
+from rag_harness.diagnosis.truncation import CutOff
+from rag_harness.evaluation.measures.correctness import Rightness
 
 INGREDIENTS = ("chunk_size", "candidates", "top_k", "rerank_model", "max_output_tokens")
 WRONG, RIGHT = Rightness(0.2, False), Rightness(1.0, True)
@@ -36,8 +35,8 @@ def facts(gold: GoldFacts | None = None, **changes: Any) -> FailureFacts:
     return FailureFacts(**(usual | changes))
 
 
-def tried(*repaired: str, failed: tuple[str, ...] = ()) -> dict[str, Trialled]:
-    return dict.fromkeys(failed, Trialled("no", WRONG)) | dict.fromkeys(repaired, Trialled("yes", RIGHT))
+def tried(*repaired: str, failed: tuple[str, ...] = ()) -> dict[str, RerunResult]:
+    return dict.fromkeys(failed, RerunResult("no", WRONG)) | dict.fromkeys(repaired, RerunResult("yes", RIGHT))
 
 
 STALE = GoldFacts((HERE,), ("old.md",), (("14", "old.md"),))
@@ -175,7 +174,7 @@ STALE = GoldFacts((HERE,), ("old.md",), (("14", "old.md"),))
         (facts(GoldFacts(nothing="no gold at all"), right=Rightness(None, False)), {}, "Undetermined", "no gold", ""),
     ],
 )
-def test_each_rule(known: FailureFacts, came: dict[str, Trialled], cause: str, detail: str, by: str) -> None:
+def test_each_rule(known: FailureFacts, came: dict[str, RerunResult], cause: str, detail: str, by: str) -> None:
     found = diagnose(known, came)
     assert (found.cause, found.detail, found.repaired_by) == (cause, detail, by)
     assert found.evidence
@@ -283,7 +282,7 @@ def test_signs_without_an_index_name_the_cause(gold: GoldFacts | None, signs: Tr
 
 
 def test_no_wrong_page_is_named_where_another_order_does_not_repair_it() -> None:
-    tried = {"+gold_at_both_ends": Trialled("No.", Rightness(0.0, False))}
+    tried = {"+gold_at_both_ends": RerunResult("No.", Rightness(0.0, False))}
     assert diagnose(facts(signs=TrialSigns(wrong_above="x")), tried).detail == "misread"
 
 
@@ -340,7 +339,7 @@ def test_a_quote_that_is_not_needed_is_not_missed() -> None:
 
 
 def test_a_replayed_answer_is_no_second_answer() -> None:
-    assert diagnose(facts(), {"+twice": Trialled("Soon.", why="replayed")}).cause == "Logic Failure"
+    assert diagnose(facts(), {"+twice": RerunResult("Soon.", why="replayed")}).cause == "Logic Failure"
 
 
 def test_every_cause_has_something_to_do() -> None:

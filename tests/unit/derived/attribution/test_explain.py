@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.explain import REPLAYED, Explainer
-from rag_harness.engine.journal import JOURNALS, Journal
-from rag_harness.engine.stored import adopt_journals
-from rag_harness.errors import BudgetError, CriticalError, DataError, RecordingMissError
-from rag_harness.results.causes import CAUSES, CauseLine, read_causes
-from rag_harness.results.check import check_results
-from rag_harness.results.result_paths import result_path
-from rag_harness.results.row import rows_in
-from rag_harness.types import Hit, PipelineOutput, Query
+from rag_harness.core.errors import BudgetError, CriticalError, DataError, RecordingMissError
+from rag_harness.core.types import Hit, PipelineOutput, Query
+from rag_harness.diagnosis.explainer import REPLAYED, Explainer
+from rag_harness.pipelines.result_paths import result_path
+from rag_harness.records.causes import CAUSES, CauseLine, read_causes
+from rag_harness.records.files import check_results
+from rag_harness.records.row import rows_in
+from rag_harness.runs.journal import JOURNALS, Journal
+from rag_harness.runs.resume_store import adopt_journals
 from tests.unit.derived.attribution.made_up import (
     CASES,
     DONT_KNOW,
@@ -235,7 +235,7 @@ def test_only_so_many_as_were_asked_for(run: Path) -> None:
 
 
 def test_no_more_rows_are_in_memory_than_are_explained_together(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_harness.derived.attribution.explain._AT_ONCE", 2)
+    monkeypatch.setattr("rag_harness.diagnosis.explainer._AT_ONCE", 2)
     sizes: list[int] = []
     original = Explainer._diagnosed
 

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rag_harness.derived.attribution.explain import Explainer
-from rag_harness.derived.attribution.failing import (
+from rag_harness.core.types import Case
+from rag_harness.diagnosis.explainer import Explainer
+from rag_harness.diagnosis.failed_cases import (
     badness_of,
     failed_gates,
     possible_failures,
@@ -16,11 +17,10 @@ from rag_harness.derived.attribution.failing import (
     tables_of,
     worst_first,
 )
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.manifest import read_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, ScoreLine, row_digest
-from rag_harness.types import Case
+from rag_harness.records.manifest import read_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.derived.attribution.made_up import CASES, explainer
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.tables import write_run

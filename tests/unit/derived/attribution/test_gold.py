@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.gold import doubt_of, gold_facts
-from rag_harness.derived.attribution.shelf import Shelf
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Chunk, Evidence
+from rag_harness.core.types import Chunk, Evidence
+from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.gold import doubt_of, gold_facts
+from rag_harness.records.row import ExperimentResult
 from tests.unit.derived.attribution.made_up import CASES, OLD, PAGES, chunks_of, halved
 from tests.unit.rows import make_chunk, make_row
 
@@ -25,8 +25,8 @@ def row(context: list[str], candidates: list[str] | None = None, **changes: Any)
     return make_row(retrieved_chunks=given, candidates=found, **changes)
 
 
-def shelf(*chunks: Chunk) -> Shelf:
-    return Shelf(chunks or list(CHUNKS.values()), PAGES)
+def shelf(*chunks: Chunk) -> CorpusView:
+    return CorpusView(chunks or list(CHUNKS.values()), PAGES)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_where_a_quote_got_lost(context: list[str], candidates: list[str], place
 
 def test_a_quote_that_no_chunk_holds_whole_is_cut_and_one_without_its_page_is_not_in_the_index() -> None:
     others = [chunk for chunk in CHUNKS.values() if chunk.chunk_id != GOLD]
-    cut = Shelf([*others, *halved(CHUNKS[GOLD])], PAGES)
+    cut = CorpusView([*others, *halved(CHUNKS[GOLD])], PAGES)
     assert gold_facts(TENT, row([BESIDE]), cut).lost[0].place == "cut"
     assert (
         gold_facts(TENT, row(["desk.md#chunk_0"]), shelf(CHUNKS["desk.md#chunk_0"])).lost[0].place == "not in the index"
@@ -57,19 +57,19 @@ def test_a_quote_that_no_chunk_holds_whole_is_cut_and_one_without_its_page_is_no
 
 def test_where_nobody_knows_the_index_it_is_only_missing() -> None:
     assert gold_facts(TENT, row(["desk.md#chunk_0"]), None).lost[0].place == "missing"
-    assert gold_facts(TENT, row(["desk.md#chunk_0"]), Shelf(None, PAGES)).lost[0].place == "missing"
+    assert gold_facts(TENT, row(["desk.md#chunk_0"]), CorpusView(None, PAGES)).lost[0].place == "missing"
 
 
 def test_a_page_that_came_without_the_quote_says_how_much_of_it_came() -> None:
     text, whole = CHUNKS[BESIDE].text[:-4], len(PAGES[2].text)
     short = make_row(retrieved_chunks=[make_chunk(BESIDE, text=text)], candidates=[])
-    for known, sent in ((None, (len(text), 0)), (Shelf(None, PAGES), (len(text), whole))):
+    for known, sent in ((None, (len(text), 0)), (CorpusView(None, PAGES), (len(text), whole))):
         (lost,) = gold_facts(TENT, short, known).lost
         assert (lost.place, lost.sent) == ("without", sent)
 
 
 def test_a_whole_chunk_of_a_page_without_the_quote_is_another_part() -> None:
-    for known in (None, Shelf(None, PAGES)):
+    for known in (None, CorpusView(None, PAGES)):
         (lost,) = gold_facts(TENT, row([BESIDE]), known).lost
         assert lost.place == "another part"
 
@@ -84,8 +84,8 @@ def test_a_chunk_that_came_shorter_than_the_index_has_it_lost_the_quote(part: sl
         assert (lost.place, lost.sent) == ("without", (45, len(CHUNKS[GOLD].text)))
 
 
-@pytest.mark.parametrize("known", [shelf(), Shelf(None, PAGES)])
-def test_a_chunk_that_came_without_its_text_lost_the_quote(known: Shelf) -> None:
+@pytest.mark.parametrize("known", [shelf(), CorpusView(None, PAGES)])
+def test_a_chunk_that_came_without_its_text_lost_the_quote(known: CorpusView) -> None:
     empty = make_row(retrieved_chunks=[make_chunk(GOLD, text="")], candidates=[{"chunk_id": GOLD, "score": 1.0}])
     (lost,) = gold_facts(TENT, empty, known).lost
     assert (lost.place, lost.sent[0]) == ("without", 0)
@@ -94,16 +94,16 @@ def test_a_chunk_that_came_without_its_text_lost_the_quote(known: Shelf) -> None
 @pytest.mark.parametrize("name", ["hit-1", "tent.md"])
 def test_a_page_is_known_by_its_text_where_a_service_has_names_of_its_own(name: str) -> None:
     sent = make_chunk(f"{name}#1", text=CHUNKS[GOLD].text[:40])
-    (lost,) = gold_facts(TENT, make_row(retrieved_chunks=[sent], candidates=[]), Shelf(None, PAGES)).lost
+    (lost,) = gold_facts(TENT, make_row(retrieved_chunks=[sent], candidates=[]), CorpusView(None, PAGES)).lost
     assert (lost.place, lost.sent) == ("without", (40, len(PAGES[2].text)))
     other = make_chunk(f"{name}#1", text="Tents are sold in the shop at the harbour, and there alone.")
-    (lost,) = gold_facts(TENT, make_row(retrieved_chunks=[other], candidates=[]), Shelf(None, PAGES)).lost
+    (lost,) = gold_facts(TENT, make_row(retrieved_chunks=[other], candidates=[]), CorpusView(None, PAGES)).lost
     assert lost.place == ("missing" if name == "hit-1" else "another part")
 
 
 def test_the_end_of_a_page_that_the_index_lacks_is_not_in_the_index() -> None:
     first = [chunk for chunk in CHUNKS.values() if chunk.doc_id == "tent.md" and chunk.chunk_id != GOLD]
-    (lost,) = gold_facts(TENT, row([BESIDE]), Shelf(first, PAGES)).lost
+    (lost,) = gold_facts(TENT, row([BESIDE]), CorpusView(first, PAGES)).lost
     assert lost.place == "left out"
 
 
@@ -112,7 +112,7 @@ def test_an_index_of_shortened_chunks_is_no_border_through_the_quote() -> None:
     others = [chunk for chunk in CHUNKS.values() if chunk.chunk_id != GOLD]
     first, _ = halved(CHUNKS[GOLD])
     came = make_row(retrieved_chunks=[make_chunk(first.chunk_id, text=first.text)], candidates=[])
-    (lost,) = gold_facts(TENT, came, Shelf([*others, first], PAGES)).lost
+    (lost,) = gold_facts(TENT, came, CorpusView([*others, first], PAGES)).lost
     assert (lost.place, lost.sent) == ("without", (len(first.text), len(PAGES[2].text)))
 
 

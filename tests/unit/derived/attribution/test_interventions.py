@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from rag_harness.derived.attribution.gold import gold_facts
-from rag_harness.derived.attribution.interventions import altered, hits_of
-from rag_harness.derived.attribution.shelf import Shelf
-from rag_harness.types import Hit
+from rag_harness.core.types import Hit
+from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.gold import gold_facts
+from rag_harness.diagnosis.interventions import altered, hits_of
 from tests.unit.derived.attribution.made_up import CASES, OLD, PAGES, halved
 from tests.unit.derived.attribution.test_gold import BESIDE, CHUNKS, GOLD, LAMP, STALE, TENT, row, shelf
 from tests.unit.rows import make_chunk, make_row
@@ -20,7 +20,7 @@ def ids(hits: list[Hit]) -> list[str]:
     return [hit.chunk.chunk_id for hit in hits]
 
 
-def changed(context: list[str], case=TENT, known: Shelf | None = None) -> dict[str, list[str]]:  # type: ignore[no-untyped-def]
+def changed(context: list[str], case=TENT, known: CorpusView | None = None) -> dict[str, list[str]]:  # type: ignore[no-untyped-def]
     found, known = row(context), known or shelf()
     return {name: ids(hits) for name, hits in altered(found, gold_facts(case, found, known), known).items()}
 
@@ -43,7 +43,7 @@ def test_gold_that_is_there_can_be_put_first_and_alone() -> None:
 def test_a_passage_is_given_without_the_rest_of_its_chunk_where_it_has_one() -> None:
     whole = replace(CHUNKS[GOLD], text=f"Tents are light. {CHUNKS[GOLD].text} Wet ones are not taken back.")
     found = make_row(retrieved_chunks=[make_chunk(GOLD, text=whole.text)])
-    known = Shelf([whole], PAGES)
+    known = CorpusView([whole], PAGES)
     hits = altered(found, gold_facts(TENT, found, known), known)["+passages_alone"]
     assert [hit.chunk.text for hit in hits] == [TENT.evidence[0].quote] * 2
     assert "+passages_alone" not in changed([BESIDE])  # what the model was not given is not for the prompt to lose
@@ -55,7 +55,7 @@ def test_outdated_pages_are_taken_out() -> None:
 
 def test_a_cut_quote_is_given_as_the_paragraph_of_its_page() -> None:
     others = [chunk for chunk in CHUNKS.values() if chunk.chunk_id != GOLD]
-    known = Shelf([*others, *halved(CHUNKS[GOLD])], PAGES)
+    known = CorpusView([*others, *halved(CHUNKS[GOLD])], PAGES)
     found = row([BESIDE])
     hits = altered(found, gold_facts(TENT, found, known), known)["+gold_context"]
     assert hits[-1].chunk.text == CHUNKS[GOLD].text
@@ -108,5 +108,7 @@ def test_more_gold_than_the_context_has_places_for_is_given_all() -> None:
 def test_gold_that_another_page_says_too_is_taken_from_its_own() -> None:
     copy = replace(CHUNKS[GOLD], chunk_id="a.md#0", doc_id="a.md")
     found = row([BESIDE])
-    hits = altered(found, gold_facts(TENT, found, shelf()), Shelf([copy, *CHUNKS.values()], PAGES))["+gold_context"]
+    hits = altered(found, gold_facts(TENT, found, shelf()), CorpusView([copy, *CHUNKS.values()], PAGES))[
+        "+gold_context"
+    ]
     assert ids(hits) == [GOLD]

@@ -12,19 +12,17 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution import kept_causes as module
-from rag_harness.derived.attribution.explain import Explainer
-from rag_harness.derived.attribution.failing import tables_of
-from rag_harness.derived.attribution.kept_causes import KeptCauses
-from rag_harness.derived.local_run import running
-from rag_harness.files.kept_content import write_kept
-from rag_harness.results.causes import CauseLine
-from rag_harness.results.manifest import read_manifest
-from rag_harness.results.prompts import PromptFiles
-from rag_harness.results.row import rows_in
-from rag_harness.results.row_parts import RowCall, RowStage
-from rag_harness.settings import Settings
-from rag_harness.types import Expectation
+from rag_harness.core.cache import write_kept
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Expectation
+from rag_harness.diagnosis import explainer as module
+from rag_harness.diagnosis.explainer import Explainer, KeptCauses
+from rag_harness.diagnosis.failed_cases import tables_of
+from rag_harness.diagnosis.reruns import running
+from rag_harness.records.causes import CauseLine
+from rag_harness.records.files import PromptFiles
+from rag_harness.records.manifest import read_manifest
+from rag_harness.records.row import RowCall, RowStage, rows_in
 from tests.unit.derived.attribution.made_up import (
     CASES,
     DONT_KNOW,

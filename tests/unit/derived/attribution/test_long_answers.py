@@ -6,13 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from rag_harness.derived.attribution.contradicted import contradiction, may_contradict
-from rag_harness.derived.attribution.gold import gold_facts
-from rag_harness.derived.attribution.swapped import Golds
-from rag_harness.derived.attribution.unfinished import Habits, cut_off
-from rag_harness.measures.ground_truth import rightness
-from rag_harness.types import Case, Evidence, Query
-from rag_harness.words.abstention import declines
+from rag_harness.core.text.refusals import declines
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.diagnosis.gold import GoldIndex, contradiction, gold_facts, may_contradict
+from rag_harness.diagnosis.truncation import EndingHabits, cut_off
+from rag_harness.evaluation.measures.correctness import rightness
 from tests.long_answers import LONG_ANSWERS, WORST, check_growth
 from tests.unit.rows import make_row
 
@@ -30,8 +28,8 @@ RULES: dict[str, Callable[[str], object]] = {
     "may contradict": lambda text: may_contradict("How long?", CASE.ground_truth, text),
     "contradiction": lambda text: contradiction(CASE, text, [DAYS]),
     "gold": lambda text: gold_facts(CASE, make_row(llm_answer=text), None),
-    "another's gold": lambda text: Golds([CASE, OTHER]).other(CASE, text, rightness(CASE, text, False)),
-    "cut off": lambda text: cut_off(make_row(llm_answer=text), [CASE.ground_truth, DAYS], Habits()),
+    "another's gold": lambda text: GoldIndex([CASE, OTHER]).other(CASE, text, rightness(CASE, text, False)),
+    "cut off": lambda text: cut_off(make_row(llm_answer=text), [CASE.ground_truth, DAYS], EndingHabits()),
 }
 
 

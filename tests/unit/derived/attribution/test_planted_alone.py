@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.derived.attribution.bench import Bench
-from rag_harness.derived.attribution.explain import Explainer
-from rag_harness.derived.attribution.trial_signs import reranks
-from rag_harness.derived.local_run import running
-from rag_harness.pipelines.declared import declared
-from rag_harness.pipelines.returned import output_of
-from rag_harness.results.causes import CauseLine
-from rag_harness.types import Case, Expectation, PipelineOutput, Query
+from rag_harness.core.types import Case, Expectation, PipelineOutput, Query
+from rag_harness.diagnosis.explainer import Explainer
+from rag_harness.diagnosis.reruns import RerunSupport, running
+from rag_harness.diagnosis.symptoms import reranks
+from rag_harness.pipelines.user_pipelines import declared, output_of
+from rag_harness.records.causes import CauseLine
 from tests.unit.derived.attribution.made_up import CASES, OLD, PAGES, THINGS, Pages, chunks_of, parts
 from tests.unit.derived.attribution.test_planted_faults import rows_of
 from tests.unit.tables import write_run
@@ -48,7 +46,7 @@ def found(output: Path, fault: Callable[[int], Said], cases: Sequence[Case] = CA
     assert not any(map(reranks, rows))
     write_run(output, rows, cases)
     with running(output, parts(output)) as runs:
-        return Explainer(output, Bench(lambda _: made, lambda _: "aaaa", lambda _: Pages()), runs).every()
+        return Explainer(output, RerunSupport(lambda _: made, lambda _: "aaaa", lambda _: Pages()), runs).every()
 
 
 def right(n: int) -> str:

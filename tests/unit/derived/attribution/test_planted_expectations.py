@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from rag_harness.dataset.data import Data
-from rag_harness.derived.attribution.bench import Bench
-from rag_harness.derived.attribution.explain import Explainer
-from rag_harness.expectations import expectations_of
-from rag_harness.protocols import Experiment
-from rag_harness.settings import Settings
-from rag_harness.types import Case, Chunk, Document, Evidence, Query
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Case, Chunk, Document, Evidence, Query
+from rag_harness.data.datasets import Data
+from rag_harness.diagnosis.explainer import Explainer
+from rag_harness.diagnosis.reruns import RerunSupport
+from rag_harness.records.expectations import expectations_of
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.tables import write_run
 
@@ -415,7 +415,7 @@ def named(output: Path, plant: Plant) -> tuple[str, str]:
     usual["candidates"] = [{"chunk_id": name, "score": 0.5} for name in plant.candidates or plant.prompt]
     write_run(output, [make_row(**(usual | more))], [case])
     made = Experiment("x1", NeverAsked(), chunks=lambda: list(index.values())) if plant.known else None
-    lines = Explainer(output, Bench(lambda _: made, lambda _: "aaaa", lambda _: Sources())).every()
+    lines = Explainer(output, RerunSupport(lambda _: made, lambda _: "aaaa", lambda _: Sources())).every()
     return (lines[0].cause, lines[0].detail) if lines else ("", "")
 
 

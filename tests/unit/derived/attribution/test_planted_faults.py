@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.trial import run_trial
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.measures.ground_truth import rightness
-from rag_harness.protocols import Experiment
-from rag_harness.results.row import ExperimentResult
-from rag_harness.settings import Settings
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.measures.correctness import rightness
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.trial import Trial, run_trial
 from tests.unit.derived.attribution.made_up import (
     CASES,
     DONT_KNOW,

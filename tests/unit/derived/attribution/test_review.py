@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.derived.attribution.cause_names import TOP_LEVEL
-from rag_harness.derived.attribution.review import review, review_agreement
-from rag_harness.errors import DataError
-from rag_harness.results.causes import read_causes, write_causes
+from rag_harness.core.errors import DataError
+from rag_harness.diagnosis.cause_lines import review, review_agreement
+from rag_harness.diagnosis.causes import TOP_LEVEL
+from rag_harness.records.causes import read_causes, write_causes
 from tests.unit.derived.attribution.test_causes_text import line
 
 

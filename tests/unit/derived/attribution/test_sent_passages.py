@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.derived.attribution.sent_passages import (
+from rag_harness.diagnosis.corpus_view import (
     are_of_one_length,
     are_shortened,
+    bare,
     border_beside,
     is_cut_between,
     other_version,
 )
-from rag_harness.derived.attribution.shelf import bare
 
 QUOTE = "A day ticket for the garage costs **14 euros** and is bought at the machine by the lift."
 ROW = "| Price | €119 | €179 |"

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from rag_harness.derived.attribution.swapped import Golds
-from rag_harness.measures.ground_truth import rightness
-from rag_harness.types import Case
+from rag_harness.core.types import Case
+from rag_harness.diagnosis.gold import GoldIndex
+from rag_harness.evaluation.measures.correctness import rightness
 from tests.unit.derived.attribution.made_up import CASES
 
 SHIFTED = [
@@ -18,7 +18,7 @@ SHIFTED = [
 
 
 def other(case: Case, answer: str, cases: list[Case]) -> str:
-    return Golds(cases).other(case, answer, rightness(case, answer, False))
+    return GoldIndex(cases).other(case, answer, rightness(case, answer, False))
 
 
 @pytest.mark.parametrize("n", range(len(CASES)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_harness.derived.attribution.shelf import Shelf
-from rag_harness.derived.attribution.turns import as_asked, changed_turns, standalone_of
-from rag_harness.types import Case, Chunk, Query
+from rag_harness.core.types import Case, Chunk, Query
+from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.interventions import as_asked, changed_turns, standalone_of
 from tests.unit.rows import make_row
 
 PAGES = ["Rent the Ridge 3 tent for €18.", "A lamp may go back within 45 days.", "Express costs €9."]
-SHELF = Shelf([Chunk(f"{n}.md#0", f"{n}.md", text) for n, text in enumerate(PAGES)])
+SHELF = CorpusView([Chunk(f"{n}.md#0", f"{n}.md", text) for n, text in enumerate(PAGES)])
 GOLD = [{"role": "user", "content": "can i rent a tent?"}, {"role": "assistant", "content": "Yes, the Ridge 3."}]
 OWN = [GOLD[0], {"role": "assistant", "content": "I do not know."}]
 
@@ -38,7 +38,7 @@ def test_where_nobody_wrote_it_rules_make_it_of_words_that_the_index_has() -> No
     made = standalone_of(turn(GOLD), SHELF)
     assert made.startswith("how much is that?")
     assert {"Ridge", "tent"} <= set(made.rstrip(".").split())
-    assert standalone_of(turn(GOLD), None) == standalone_of(turn(GOLD), Shelf(None)) == ""
+    assert standalone_of(turn(GOLD), None) == standalone_of(turn(GOLD), CorpusView(None)) == ""
     assert standalone_of(turn(), SHELF) == ""  # the first turn, or no conversation
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
-from rag_harness.results.row import ExperimentResult
+from rag_harness.diagnosis.truncation import CutOff, EndingHabits, cut_off, habits_of
+from rag_harness.records.row import ExperimentResult
 from tests.unit.rows import make_row
 
 SOURCE = "You may return the tent within 33 days of delivery. Used tents cannot be returned."
-NOBODY = Habits()
+NOBODY = EndingHabits()
 
 
 def said(answer: str, **changes: Any) -> ExperimentResult:
@@ -89,10 +89,10 @@ def test_answers_that_all_stop_after_as_many_words_were_cut_there() -> None:
 
 
 def test_an_answer_that_ends_unlike_the_others_may_have_been_cut_off() -> None:
-    habits = Habits([f"The answer to it is {n}." for n in range(5)])
+    habits = EndingHabits([f"The answer to it is {n}." for n in range(5)])
     found = cut_off(said("The answer to all of it stands"), [], habits)
     assert found == CutOff("5 of 5 answers end with a sentence, and this one in the middle of one")
-    bare = Habits([f"the answer to it is {n}" for n in range(5)])
+    bare = EndingHabits([f"the answer to it is {n}" for n in range(5)])
     assert cut_off(said("the answer to all of it stands"), [], bare) == CutOff()
     assert cut_off(said("Colour: red; Size: 3"), [], habits) == CutOff()
 
@@ -160,16 +160,16 @@ def test_a_word_may_be_cut_in_its_middle(text: str, source: str, whole: str) -> 
 def test_a_few_that_stop_at_one_length_are_chance(alike: int, others: int, is_sure: bool) -> None:
     """Three at least, and one in ten."""
     words = [f"a{n} tent may come back to the shop" for n in range(alike)]
-    habits = Habits([*words, *(f"It is {n}." for n in range(others))])
+    habits = EndingHabits([*words, *(f"It is {n}." for n in range(others))])
     assert cut_off(said(words[0]), [], habits).is_sure is is_sure
 
 
 def test_a_blank_at_the_end_of_a_cut_may_have_been_taken_off() -> None:
     texts = ["a tent may come back to shops", "a1 tent may come back to shop", "a2 tent may come back to shops"]
     assert [len(text) for text in texts] == [29, 29, 30]
-    assert Habits(texts).stopping(texts[0]) == (3, "29 characters")
-    assert Habits([*texts, "a33 tent may come back to shops"]).stopping(texts[0]) == (4, "7 words")
-    assert Habits([*texts, "a4 tent may come back to a shop or two"]).stopping(texts[0]) == (0, "")
+    assert EndingHabits(texts).stopping(texts[0]) == (3, "29 characters")
+    assert EndingHabits([*texts, "a33 tent may come back to shops"]).stopping(texts[0]) == (4, "7 words")
+    assert EndingHabits([*texts, "a4 tent may come back to a shop or two"]).stopping(texts[0]) == (0, "")
 
 
 @pytest.mark.parametrize(("whole", "unfinished", "is_told"), [(3, 0, False), (4, 0, True), (3, 3, True), (3, 4, False)])
@@ -178,7 +178,9 @@ def test_half_of_four_answers_or_more_are_a_habit(whole: int, unfinished: int, i
     texts = [f"The answer to all the questions is here and is {n:0>4}." for n in range(whole)]
     texts += [f"{long}, which stand {n}" for n in range(unfinished)]
     why = f"{whole} of {whole + unfinished} answers end with a sentence, and this one in the middle of one"
-    assert cut_off(said("the answer to all of them stands there"), [], Habits(texts)) == CutOff(why if is_told else "")
+    assert cut_off(said("the answer to all of them stands there"), [], EndingHabits(texts)) == CutOff(
+        why if is_told else ""
+    )
 
 
 @pytest.mark.parametrize(("whole", "unfinished", "is_told"), [(2, 0, False), (3, 0, True), (3, 3, True), (3, 4, False)])
@@ -186,7 +188,7 @@ def test_of_shorter_answers_three_are_enough(whole: int, unfinished: int, is_tol
     texts = [f"The answer is {n}." for n in range(whole)] + [f"the answer is {n}" for n in range(unfinished)]
     texts += [f"{n} is what stands in an answer that is longer than the one that is asked about" for n in range(9)]
     why = f"{whole} of {whole + unfinished} shorter answers end with a sentence, and this one in the middle of one"
-    assert cut_off(said("the answer stands here or there"), [], Habits(texts)) == CutOff(why if is_told else "")
+    assert cut_off(said("the answer stands here or there"), [], EndingHabits(texts)) == CutOff(why if is_told else "")
 
 
 @pytest.mark.parametrize(

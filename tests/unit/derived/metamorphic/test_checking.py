@@ -9,19 +9,17 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.bench import BLACK_BOX, Bench
-from rag_harness.derived.local_run import running
-from rag_harness.derived.metamorphic.checking import CaseSampling, Checker
-from rag_harness.derived.metamorphic.metamorphic_checks import DERIVED, NO_WRITER
-from rag_harness.derived.metamorphic.question_changes import Changed
-from rag_harness.errors import BudgetError, RecordingMissError
-from rag_harness.measures import default_measures, measure_named
-from rag_harness.measures.metamorphic import METAMORPHIC
-from rag_harness.protocols import Experiment
-from rag_harness.report.tables import read_tables
-from rag_harness.results.manifest import read_manifest
-from rag_harness.results.score import ScoreLine, read_scores
-from rag_harness.types import Call, Chunk, Hit, PipelineOutput, Query, Stage
+from rag_harness.core.errors import BudgetError, RecordingMissError
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.types import Call, Chunk, Hit, PipelineOutput, Query, Stage
+from rag_harness.diagnosis.metamorphic import DERIVED, NO_WRITER, CaseSampling, Checker
+from rag_harness.diagnosis.perturbations import Changed
+from rag_harness.diagnosis.reruns import BLACK_BOX, RerunSupport, running
+from rag_harness.evaluation.measures import default_measures, measure_named
+from rag_harness.evaluation.measures.metamorphic import METAMORPHIC
+from rag_harness.records.manifest import read_manifest
+from rag_harness.records.scores import ScoreLine, read_scores
+from rag_harness.tables.reader import read_tables
 from tests.unit.derived.attribution.made_up import CASES, PAGES, THINGS, Pages, Pipeline, chunks_of, experiment, parts
 from tests.unit.derived.attribution.test_planted_faults import rows_of
 from tests.unit.rows import failed_row
@@ -40,7 +38,7 @@ class Steady(Pipeline):
 def checked(
     output: Path, made: Experiment | None, measures: Sequence[str] = METAMORPHIC, most: int = 0, words: Any = None
 ) -> dict[str, list[ScoreLine]]:
-    bench = Bench(lambda _: made, lambda _: "aaaa", lambda _: Pages())
+    bench = RerunSupport(lambda _: made, lambda _: "aaaa", lambda _: Pages())
     with running(output, parts(output)) as runs:
         checker = Checker(output, read_manifest(output), bench, runs, CaseSampling(most, 7), words)
         found = checker.check("x1", measures)

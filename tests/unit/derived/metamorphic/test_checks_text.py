@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_harness.derived.metamorphic.checking import AUTHOR
-from rag_harness.derived.metamorphic.checks_text import (
-    NOTHING_TO_CHECK,
-    TERMINAL_WIDTH,
-    metamorphic_lines,
-    rates_as_json,
-)
-from rag_harness.measures.metamorphic import METAMORPHIC
-from rag_harness.results.score import ScoreLine
-from rag_harness.settings import Settings
+from rag_harness.core.settings import Settings
+from rag_harness.diagnosis.metamorphic import AUTHOR, NOTHING_TO_CHECK, TERMINAL_WIDTH, metamorphic_lines, rates_as_json
+from rag_harness.evaluation.measures.metamorphic import METAMORPHIC
+from rag_harness.records.scores import ScoreLine
 
 LONG = "What would it cost to have all of the things that I have ordered since the spring sent to me today, and "
 

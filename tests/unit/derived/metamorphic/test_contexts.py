@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.derived.attribution.shelf import Shelf
-from rag_harness.derived.metamorphic.contexts import (
+from rag_harness.core.types import Chunk, Document, Hit
+from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.perturbations import (
     NO_CONTEXT,
     NO_OTHER_PAGE,
     ONE_SOURCE,
@@ -14,11 +15,10 @@ from rag_harness.derived.metamorphic.contexts import (
     with_distractor,
     with_injection,
 )
-from rag_harness.types import Chunk, Document, Hit
 
 CHUNKS = [Chunk(f"{page}.md#0", f"{page}.md", f"About {page}, 45 days.") for page in "abcde"]
 HITS = [Hit(chunk, 1 / rank, rank) for rank, chunk in enumerate(CHUNKS[:2], 1)]
-SHELF = Shelf(CHUNKS)
+SHELF = CorpusView(CHUNKS)
 
 
 def test_reversed_twice_is_as_it_was() -> None:
@@ -40,7 +40,7 @@ def test_the_distractor_is_about_something_else_and_stands_in_front() -> None:
 
 
 def test_pages_stand_in_for_an_index_that_nobody_knows() -> None:
-    shelf = Shelf(None, [Document("d.md", "x" * 2000, "d")])
+    shelf = CorpusView(None, [Document("d.md", "x" * 2000, "d")])
     given = with_distractor(HITS, (), shelf, "7")
     assert given.hits is not None
     assert len(given.hits[0].chunk.text) == 1000

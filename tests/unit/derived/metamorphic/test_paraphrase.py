@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.metamorphic.paraphrase import Paraphraser, checked_paraphrase
-from rag_harness.derived.metamorphic.question_changes import Changed
-from rag_harness.engine.inline import InlineLoop
-from rag_harness.errors import RecordingMissError
-from rag_harness.types import Completion, Message, Usage
-from rag_harness.work.once import Once
+from rag_harness.core.errors import RecordingMissError
+from rag_harness.core.lazy import Lazy
+from rag_harness.core.types import Completion, Message, Usage
+from rag_harness.diagnosis.perturbations import Changed, Paraphraser, checked_paraphrase
+from rag_harness.runs.engine import InlineLoop
 
 
 class Writer:
@@ -35,7 +34,7 @@ def test_each_question_is_asked_once() -> None:
         return None
 
     loop: Any = InlineLoop(keep)
-    found = Paraphraser(writer, Once(lambda: loop))(["why 5?", "fail", "why 5?"])
+    found = Paraphraser(writer, Lazy(lambda: loop))(["why 5?", "fail", "why 5?"])
     loop.close()
     assert found == {"why 5?": Changed("Say, why 5?"), "fail": Changed("", "no other words: no recording of it")}
     assert writer.asked == ["why 5?", "fail"]

@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rag_harness.derived.metamorphic.question_changes import (
-    QUERY_CHANGES,
-    enumerated_otherwise,
-    in_capitals,
-    politely,
-    with_typos,
-)
+from rag_harness.diagnosis.perturbations import QUERY_CHANGES, enumerated_otherwise, in_capitals, politely, with_typos
 
 WORDS = "how long may I return the lamp, tent, and or both Grove Plus between 5 10 45 days? June, July FU-8002"
 QUESTIONS = st.text(st.sampled_from("abcDEF äß 0123456789.,?!-€’ \n"), max_size=60) | st.lists(

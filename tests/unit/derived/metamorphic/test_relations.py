@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.derived.metamorphic.relations import ComparedAnswer, compared_answer, difference, follows, loses_gold
+from rag_harness.diagnosis.metamorphic import ComparedAnswer, compared_answer, difference, follows, loses_gold
 from tests.unit.rows import make_row
 
 DAYS = ComparedAnswer("You can return it within 45 days. [Source 1]", pages=frozenset({"returns.md"}))

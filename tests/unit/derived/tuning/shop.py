@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.derived_runs import DerivedRuns
-from rag_harness.derived.local_run import running
-from rag_harness.derived.tuning.space_file import read_space
-from rag_harness.derived.tuning.tuner import Tuned, Tuner
-from rag_harness.engine.fingerprint import fingerprint_of
+from rag_harness.diagnosis.reruns import DerivedRuns, running
+from rag_harness.diagnosis.tuning.space import read_space
+from rag_harness.diagnosis.tuning.tuner import Tuned, Tuner
+from rag_harness.runs.fingerprint import fingerprint_of
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 THINGS = ("lamp", "tent", "stove", "rope", "boot", "kayak", "bike", "map", "knife", "torch", "pack", "jacket")

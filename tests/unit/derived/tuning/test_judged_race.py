@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.row_judging import JudgedRow, Judging
-from rag_harness.errors import CriticalError
-from rag_harness.measures import Score
-from rag_harness.results.score import Author
+from rag_harness.core.errors import CriticalError
+from rag_harness.evaluation.measures import Score
+from rag_harness.records.scores import Author
+from rag_harness.runs.judging import JudgedRow, RowJudge
 from tests.unit.derived.tuning.shop import tuned, write_shop
 
 SPACE = """
@@ -32,13 +32,13 @@ def judging(monkeypatch: pytest.MonkeyPatch, score: Score) -> list[tuple[str, st
     """Let every answer have this score; return what is judged."""
     asked: list[tuple[str, str]] = []
 
-    async def row(self: Judging, row: Any, case: Any, measures: Any, find: Any, repeats: int = 0) -> JudgedRow:
+    async def row(self: RowJudge, row: Any, case: Any, measures: Any, find: Any, repeats: int = 0) -> JudgedRow:
         asked.append((row.experiment, row.query_id))
         better = row.experiment < "tune+8"
         value = score if score.value is None else Score(score.value + 0.5 * better)
         return JudgedRow(AUTHOR, {measure.name: value for measure in measures})
 
-    monkeypatch.setattr(Judging, "row", row)
+    monkeypatch.setattr(RowJudge, "row", row)
     return asked
 
 
@@ -77,14 +77,14 @@ def test_scores_are_kept_and_judged_no_second_time(shop: Path, monkeypatch: pyte
     first = tuned(shop).outcome
     assert list((shop / "output" / "derived" / "scores").glob("tune+*.jsonl"))
     calls: list[str] = []
-    whole = Judging._turn
+    whole = RowJudge._turn
 
-    async def turn(self: Judging, row: Any, author: Any, material: Any, wanted: Any, find: Any, turn: int) -> Any:
+    async def turn(self: RowJudge, row: Any, author: Any, material: Any, wanted: Any, find: Any, turn: int) -> Any:
         known = {one.measure.name for one in wanted if find(row.experiment, _key(one, row, author)) is not None}
         calls.extend(one.measure.name for one in wanted if one.measure.name not in known)
         return await whole(self, row, author, material, wanted, find, turn)
 
-    monkeypatch.setattr(Judging, "_turn", turn)
+    monkeypatch.setattr(RowJudge, "_turn", turn)
     again = tuned(shop).outcome
     assert again.entries == first.entries
     assert calls == []

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from rag_harness.derived.tuning.contenders import Contender
-from rag_harness.derived.tuning.racing import Course, Raced, race, race_of_found
-from rag_harness.derived.tuning.space import Space
-from rag_harness.derived.tuning.values import broken
-from rag_harness.errors import DataError
-from rag_harness.gates.grammar import Gate, parse_gate
-from rag_harness.results.row import ExperimentResult
-from rag_harness.settings.configuration_spec import ConfigurationSpec
-from rag_harness.types import Case, Query
+from rag_harness.core.errors import DataError
+from rag_harness.core.settings.configurations import ConfigurationSpec
+from rag_harness.core.types import Case, Query
+from rag_harness.diagnosis.tuning.race import Course, RaceResult, race, race_of_found
+from rag_harness.diagnosis.tuning.space import Space
+from rag_harness.diagnosis.tuning.trials import Contender, broken
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.gates.grammar import Gate, parse_gate
 from tests.unit.rows import make_chunk, make_row
 
 CASES = [Case(Query(f"q{n}", "?"), ground_truth="yes", qrels={"a.md": 1}) for n in range(96)]
@@ -59,7 +58,7 @@ def constraint(text: str) -> Gate:
     return parse_gate(f"x: {text}", 10)
 
 
-def raced(answers: Answers, of: Space) -> Raced:
+def raced(answers: Answers, of: Space) -> RaceResult:
     measures = [*of.objective, *(each.measure for each in of.constraints)]
     field = contenders(*answers.right)
     return race(of, field, Course(GROUPS, measures), answers, lambda: False, lambda _: None)

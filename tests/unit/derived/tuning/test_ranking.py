@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.tuning.contenders import Contender, field_of
-from rag_harness.derived.tuning.ranking import ranking_of
-from rag_harness.derived.tuning.space_file import read_space
-from rag_harness.pipelines import experiment_of
-from rag_harness.settings import Settings
-from rag_harness.settings.configuration_spec import ConfigurationSpec
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.configurations import ConfigurationSpec
+from rag_harness.diagnosis.tuning.space import read_space
+from rag_harness.diagnosis.tuning.trials import Contender, field_of, ranking_of
+from rag_harness.pipelines.experiments import experiment_of
 from tests.unit.derived.tuning.shop import write_shop
 from tests.unit.pipelines.mock_parts import parts_of
 

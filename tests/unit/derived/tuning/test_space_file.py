@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.derived.tuning.space_file import read_space
-from rag_harness.errors import SettingsError
+from rag_harness.core.errors import SettingsError
+from rag_harness.diagnosis.tuning.space import read_space
 
 BEGIN = 'objective = "evidence_recall"\n'
 MANY = ", ".join(map(str, range(1, 51)))

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.derived.tuning.space_file import read_space
-from rag_harness.derived.tuning.suggesting import suggest_space
-from rag_harness.errors import DataError
-from rag_harness.results.causes import CauseLine, write_causes
+from rag_harness.core.errors import DataError
+from rag_harness.diagnosis.tuning.space import read_space
+from rag_harness.diagnosis.tuning.tuner import suggest_space
+from rag_harness.records.causes import CauseLine, write_causes
 from tests.unit.rows import make_row
 from tests.unit.tables import write_run
 

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.derived.tuning.contenders import Contender
-from rag_harness.derived.tuning.outcome import Entry, RaceFigure, RaceOutcome
-from rag_harness.derived.tuning.tuned_file import check_tuned, write_tuned
-from rag_harness.errors import SettingsError
-from rag_harness.settings import Settings
-from rag_harness.settings.configuration_spec import ConfigurationSpec, ParameterValue
-from rag_harness.settings.configurations import read_configuration
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.configurations import ConfigurationSpec, ParameterValue, read_configuration
+from rag_harness.diagnosis.tuning.outcome import Entry, RaceFigure, RaceOutcome
+from rag_harness.diagnosis.tuning.trials import Contender
+from rag_harness.diagnosis.tuning.tuner import check_tuned, write_tuned
 
 FIGURE = RaceFigure(0.5, 0.4, 0.6, 10)
 OUTCOME = RaceOutcome(

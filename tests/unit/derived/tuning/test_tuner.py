@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rag_harness.derived.tuning.outcome import read_outcome
-from rag_harness.derived.tuning.tuner import Tuned
-from rag_harness.errors import PrerequisiteError
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.diagnosis.tuning.outcome import read_outcome
+from rag_harness.diagnosis.tuning.tuner import Tuned
 from tests.unit.derived.tuning.shop import SPACE, THINGS, Watched, questions, tuned, write_questions, write_shop
 
 ANSWERS = SPACE.replace('"evidence_recall"', '"token_f1"')
@@ -141,8 +141,8 @@ def test_a_question_that_the_budget_did_not_reach_is_no_wrong_answer(
 
 def _spend(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """Have every answer fail for want of money, but the first ``after``."""
-    from rag_harness.errors import BudgetError
-    from rag_harness.pipelines.configured.experiment import ConfiguredRag
+    from rag_harness.core.errors import BudgetError
+    from rag_harness.pipelines.configuration import ConfiguredRag
     from rag_harness.pipelines.generation import Generator
 
     answer, counted = ConfiguredRag.answer, Counter[str]()

@@ -12,9 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.engine.distributed.dispatch import HEARD_WITHIN, Dispatch
-from rag_harness.engine.distributed.remote import UnsentError, WorkerLostError
-from rag_harness.engine.distributed.run_messages import (
+from rag_harness.core.errors import CriticalError, PrerequisiteError, RagHarnessError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Answer, Case, PipelineOutput, Query
+from rag_harness.evaluation.measures.opinion import Material
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.distributed.messages import (
     AnsweredTrial,
     AskJob,
     Carried,
@@ -25,13 +28,8 @@ from rag_harness.engine.distributed.run_messages import (
     TrialJob,
     WantedRows,
 )
-from rag_harness.engine.trial import TrialOutcome
-from rag_harness.engine.trial_rows import Trial, make_row
-from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
-from rag_harness.measures.judged import Material
-from rag_harness.results.row import ExperimentResult
-from rag_harness.settings import Settings
-from rag_harness.types import Answer, Case, PipelineOutput, Query
+from rag_harness.runs.distributed.workplace import HEARD_WITHIN, Dispatch, UnsentError, WorkerLostError
+from rag_harness.runs.trial import Trial, TrialOutcome, make_row
 from tests.unit.virtual_time import run
 
 CARRIED = Carried("e3", b"", "", (), "", {})

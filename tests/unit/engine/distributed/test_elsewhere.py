@@ -13,26 +13,24 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.distributed import building, node_journal
-from rag_harness.engine.distributed import workplace as workplace_module
-from rag_harness.engine.distributed.building import built
-from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.run_messages import Carried, Done, Job, Opened, RunOpening
-from rag_harness.engine.distributed.worker import Worker
-from rag_harness.engine.distributed.workplace import RayWorkplace
-from rag_harness.engine.fingerprint import fingerprint_of
-from rag_harness.engine.golden.suite import GoldenSuite
-from rag_harness.engine.stored import adopt_journals
-from rag_harness.engine.trial_request import FIRST, TrialRequest
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.engine.workplace import Here
-from rag_harness.errors import PrerequisiteError, RecordingMissError
-from rag_harness.models.anew import seed_shift
-from rag_harness.pipelines import experiment
+from rag_harness.core.errors import PrerequisiteError, RecordingMissError
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.types import GOLDEN, Case, Chunk, Hit, Query
+from rag_harness.models.call_context import seed_shift
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment
-from rag_harness.results.row import ExperimentResult, parse_row
-from rag_harness.types import GOLDEN, Case, Chunk, Hit, Query
+from rag_harness.records.row import ExperimentResult, parse_row
+from rag_harness.runs.distributed import worker as building
+from rag_harness.runs.distributed import worker as node_journal
+from rag_harness.runs.distributed import workplace as workplace_module
+from rag_harness.runs.distributed.messages import Carried, Done, Job, Opened, RunOpening, carry
+from rag_harness.runs.distributed.worker import Worker, built
+from rag_harness.runs.distributed.workplace import RayWorkplace
+from rag_harness.runs.engine import LocalWorkplace
+from rag_harness.runs.fingerprint import fingerprint_of
+from rag_harness.runs.golden_suite import GoldenSuite
+from rag_harness.runs.resume_store import adopt_journals
+from rag_harness.runs.trial import FIRST, Trial, TrialRequest
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 PAGES = {
@@ -153,7 +151,7 @@ def _elsewhere(
 
 
 def _here(parts: RunParts, made: Experiment, trial: Trial, asking: TrialRequest) -> ExperimentResult:
-    outcome = asyncio.run(Here(parts.settings, lambda _: "").answer(trial, made, "print", asking))
+    outcome = asyncio.run(LocalWorkplace(parts.settings, lambda _: "").answer(trial, made, "print", asking))
     assert outcome.row is not None
     return outcome.row
 

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag_harness.engine.distributed import ledger as ledger_module
-from rag_harness.engine.distributed.leases import LeasedMeter
-from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts, RunLedger
-from rag_harness.errors import BudgetError, CriticalError
-from rag_harness.settings import Settings
+from rag_harness.core.errors import BudgetError, CriticalError
+from rag_harness.core.settings import Settings
+from rag_harness.runs.distributed import ledger as ledger_module
+from rag_harness.runs.distributed.ledger import Caps, Grant, LeasedMeter, MoneyVerdicts, RunLedger
 from tests.unit.virtual_time import run
 
 _number = itertools.count()

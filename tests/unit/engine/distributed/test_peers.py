@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.engine.distributed import homes, node_journal, peers
-from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.homes import ComputedOrWaiting, Homes, TextBatch, Waiting, copied
-from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.run_messages import Carried, RunOpening
-from rag_harness.engine.distributed.worker import Worker
-from rag_harness.errors import ModelCallError, PrerequisiteError
-from rag_harness.models.embedders import cached
-from rag_harness.models.embedders.mock import MockEmbedder
-from rag_harness.models.recording.store import key_of
-from rag_harness.pipelines import experiment
-from rag_harness.types import Matrix, Query
+from rag_harness.core.errors import ModelCallError, PrerequisiteError
+from rag_harness.core.types import Matrix, Query
+from rag_harness.models import array_store
+from rag_harness.models.array_store import key_of
+from rag_harness.models.dry_run import MockEmbedder
+from rag_harness.pipelines.experiments import experiment
+from rag_harness.runs.distributed import worker as homes
+from rag_harness.runs.distributed import worker as node_journal
+from rag_harness.runs.distributed import worker as peers
+from rag_harness.runs.distributed.messages import Carried, RunOpening, carry
+from rag_harness.runs.distributed.worker import ComputedOrWaiting, Homes, TextBatch, Waiting, Worker, copied
+from rag_harness.runs.distributed.workplace import WorkerLostError
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 MOCK = (MockEmbedder.model, MockEmbedder.revision)
@@ -71,7 +71,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
 
     monkeypatch.setattr(MockEmbedder, "embed_documents", embed)
     monkeypatch.setattr(MockEmbedder, "embed_queries", embed)
-    monkeypatch.setattr(cached, "_CHECKPOINT", 4)
+    monkeypatch.setattr(array_store, "_CHECKPOINT", 4)
     return found
 
 
@@ -286,9 +286,9 @@ def test_a_home_with_another_model_says_which(root: Path) -> None:
 
 def test_those_that_ask_for_the_same_at_once_wait_for_the_same(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Sequence[str]] = []
-    kept = cached.CachedEmbedder.kept
+    kept = array_store.CachedEmbedder.kept
 
-    def noting(embedder: cached.CachedEmbedder, texts: Sequence[str], *given: Any) -> cached.Computed:
+    def noting(embedder: array_store.CachedEmbedder, texts: Sequence[str], *given: Any) -> array_store.Computed:
         asked.append(texts)
         return kept(embedder, texts, *given)
 
@@ -304,7 +304,7 @@ def test_those_that_ask_for_the_same_at_once_wait_for_the_same(root: Path, monke
         await asyncio.gather(*(worker.embed(part) for _ in range(3)))
         await worker.close()
 
-    monkeypatch.setattr(cached.CachedEmbedder, "kept", noting)
+    monkeypatch.setattr(array_store.CachedEmbedder, "kept", noting)
     asyncio.run(go())
     assert asked == [["text"]]
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.distributed.remote import UnsentError
-from rag_harness.engine.distributed.run_messages import Carried
-from rag_harness.errors import PrerequisiteError
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.runs.distributed.messages import Carried
+from rag_harness.runs.distributed.workplace import UnsentError
 
-ray_actors = pytest.importorskip("rag_harness.engine.distributed.ray_actors", reason="no Ray", exc_type=ImportError)
+ray_actors = pytest.importorskip("rag_harness.runs.distributed.cluster", reason="no Ray", exc_type=ImportError)
 
 
 def test_a_worker_that_ends_while_it_starts_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,13 +18,13 @@ pytest.importorskip("ray.data", reason="ray[data] is not installed: pip install 
 import pyarrow as pa
 
 from rag_harness.__main__ import main
-from rag_harness.dataset.library import Library, SourceFile
-from rag_harness.engine.distributed import ray_ingest
-from rag_harness.engine.distributed.ray_ingest import _check_same, _Sender, _Target, _unpacked, document_of_row
-from rag_harness.errors import CriticalError, PrerequisiteError
-from rag_harness.retrieval.indexes.server.server_collection import CollectionContent
-from rag_harness.settings import Settings
-from rag_harness.types import Document
+from rag_harness.core.errors import CriticalError, PrerequisiteError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Document
+from rag_harness.data.documents import Library, SourceFile
+from rag_harness.retrieval.indexes.server_collection import CollectionContent
+from rag_harness.runs.distributed import ingest
+from rag_harness.runs.distributed.ingest import _check_same, _Sender, _Target, _unpacked, document_of_row
 from tests.unit.dataset.ingest.one_process import one_process
 from tests.unit.retrieval.indexes.server.made import DIGEST, POINTS
 from tests.unit.retrieval.indexes.server.stub import ClusterStub, cluster_stub
@@ -70,7 +70,7 @@ def test_a_row_that_is_no_document_is_named(row: dict[str, Any], why: str) -> No
 
 def test_a_window_holds_what_was_cut_and_what_failed(settings: Settings) -> None:
     table = pa.table({"id": ["a", None], "text": ["# Lamps\n\nA lamp costs 9 euros.\n", "two"]})
-    window = _unpacked(ray_ingest._cut_rows(table, pickle.dumps(settings)))
+    window = _unpacked(ingest._cut_rows(table, pickle.dumps(settings)))
     assert [chunk.doc_id for chunk in window.chunks] == ["a"]
     assert (window.doc_ids, window.failed) == (["a"], ["row with id None: id is null."])
     assert window.about.documents == 1
@@ -79,7 +79,7 @@ def test_a_window_holds_what_was_cut_and_what_failed(settings: Settings) -> None
 def test_a_node_without_a_file_is_named(settings: Settings, tmp_path: Path) -> None:
     source = pickle.dumps(SourceFile(tmp_path / "gone.md", "gone.md"))
     with pytest.raises(PrerequisiteError, match=r"^Node .* has no .*gone\.md\. Give every node the folder"):
-        ray_ingest._cut_files(pa.table({"source": [source]}), pickle.dumps(settings))
+        ingest._cut_files(pa.table({"source": [source]}), pickle.dumps(settings))
 
 
 def test_a_node_that_would_make_other_vectors_is_named() -> None:
@@ -100,7 +100,7 @@ def sender_of(settings: Settings, stub: ClusterStub, window: Any, count: int) ->
 
 
 def test_a_window_that_is_sent_again_is_there_once_and_embedded_once(settings: Settings, stub: ClusterStub) -> None:
-    table = ray_ingest._cut_rows(table_of("A lamp costs 9 euros.", "A sofa costs 90 euros."), pickle.dumps(settings))
+    table = ingest._cut_rows(table_of("A lamp costs 9 euros.", "A sofa costs 90 euros."), pickle.dumps(settings))
     sender = sender_of(settings, stub, _unpacked(table), 2)
     assert sender(table).to_pylist() == [{"sent": 2, "embedded": 2}]
     first = stub.engine.scroll(POINTS, with_vectors=True)[0]
@@ -112,7 +112,7 @@ def test_a_window_that_is_sent_again_is_there_once_and_embedded_once(settings: S
 
 
 def test_a_server_that_refuses_is_named_with_the_node(settings: Settings, stub: ClusterStub) -> None:
-    table = ray_ingest._cut_rows(table_of("A lamp."), pickle.dumps(settings))
+    table = ingest._cut_rows(table_of("A lamp."), pickle.dumps(settings))
     sender = sender_of(settings, stub, _unpacked(table), 1)
     stub.fault = lambda call: (507, "Out of disk") if call.what == "PUT /points" else None
     with pytest.raises(CriticalError, match=r"cannot be filled from node .*has no room left \(507\)"):
@@ -122,12 +122,12 @@ def test_a_server_that_refuses_is_named_with_the_node(settings: Settings, stub: 
 def test_rows_of_parquet_have_the_vectors_of_their_chunks(settings: Settings) -> None:
     texts = ("A lamp costs 9 euros. \udc80", "A sofa costs 90.")  # an HTML file may have half a pair
     documents = tuple(Document(f"d{number}", text, "") for number, text in enumerate(texts))
-    window = ray_ingest._Worker(settings)._cut(Library(documents, ()))
-    packed = ray_ingest._packed(window)
-    maker = ray_ingest._Embedder(_Target(settings, "out", CollectionContent(DIGEST, "m@1", 2), window.made_by))
+    window = ingest._Worker(settings)._cut(Library(documents, ()))
+    packed = ingest._packed(window)
+    maker = ingest._Embedder(_Target(settings, "out", CollectionContent(DIGEST, "m@1", 2), window.made_by))
     rows = maker(packed).to_pylist()
     assert [row["chunk_id"] for row in rows] == [chunk.chunk_id for chunk in window.chunks]
-    vectors, _ = ray_ingest._Worker(settings).embed(window.chunks)
+    vectors, _ = ingest._Worker(settings).embed(window.chunks)
     assert np.array_equal(np.array([row["vector"] for row in rows], np.float32), vectors)
 
 
@@ -152,7 +152,7 @@ def test_what_goes_another_way_is_named(
 def test_without_ray_it_says_how_to_get_it(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sys.modules, "rag_harness.engine.distributed.ray_ingest")
+    monkeypatch.delitem(sys.modules, "rag_harness.runs.distributed.ingest")
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["ingest", "kb", "--to", "out", "--engine", "ray", "--profile", "mock"]) == 2
     assert "needs Ray with its data library: pip install 'pytest-rag-harness[ray]'" in capsys.readouterr().err

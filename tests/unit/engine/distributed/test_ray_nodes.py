@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError
-from rag_harness.settings import Settings
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.core.settings import Settings
 
-ray_nodes = pytest.importorskip("rag_harness.engine.distributed.ray_nodes", reason="no Ray", exc_type=ImportError)
+ray_nodes = pytest.importorskip("rag_harness.runs.distributed.cluster", reason="no Ray", exc_type=ImportError)
 
 
 @pytest.fixture

@@ -14,10 +14,15 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.distributed import node_journal
-from rag_harness.engine.distributed import worker as worker_module
-from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.run_messages import (
+from rag_harness.core.errors import PrerequisiteError, RagHarnessError
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.measures.opinion import Material
+from rag_harness.pipelines.experiments import experiment
+from rag_harness.records.row import parse_row
+from rag_harness.runs.distributed import worker as node_journal
+from rag_harness.runs.distributed import worker as worker_module
+from rag_harness.runs.distributed.messages import (
     AnsweredTrial,
     AskJob,
     Carried,
@@ -27,15 +32,10 @@ from rag_harness.engine.distributed.run_messages import (
     RunOpening,
     TrialJob,
     WantedRows,
+    carry,
 )
-from rag_harness.engine.distributed.worker import Worker
-from rag_harness.engine.trial_rows import Trial
-from rag_harness.errors import PrerequisiteError, RagHarnessError
-from rag_harness.measures.judged import Material
-from rag_harness.pipelines import experiment
-from rag_harness.protocols import Experiment
-from rag_harness.results.row import parse_row
-from rag_harness.types import Case, Query
+from rag_harness.runs.distributed.worker import Worker
+from rag_harness.runs.trial import Trial
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 PAGES = {"returns.md": "# Returns\n\nReturns are free for 30 days.\n"}

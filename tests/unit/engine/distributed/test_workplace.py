@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.distributed import workplace as workplace_module
-from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.run_messages import Done, Opened, RunOpening
-from rag_harness.engine.distributed.workplace import RayWorkplace
-from rag_harness.errors import PrerequisiteError
-from rag_harness.settings import Settings
-from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.core.settings import Settings
+from rag_harness.core.settings.endpoints import EndpointSpec
+from rag_harness.runs.distributed import workplace as workplace_module
+from rag_harness.runs.distributed.messages import Done, Opened, RunOpening
+from rag_harness.runs.distributed.workplace import RayWorkplace, WorkerLostError
 
 
 class Made:
@@ -208,7 +207,7 @@ def test_no_more_workers_start_than_a_service_may_be_asked_at_once(nodes: Nodes,
 
 def test_without_ray_the_run_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "rag_harness.engine.distributed.ray_nodes", raising=False)
+    monkeypatch.delitem(sys.modules, "rag_harness.runs.distributed.cluster", raising=False)
     with pytest.raises(PrerequisiteError, match=r"--rag-engine=ray needs Ray: pip install 'pytest-rag-harness\[ray\]'"):
         _workplace(Path("nowhere"))
 

@@ -10,9 +10,7 @@ from threading import Barrier, BrokenBarrierError
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.exports.hosts.github_host import GitHubRepository
-from rag_harness.exports.hosts.gitlab_host import GitLabNotes
-from rag_harness.exports.hosts.kept_comment import CommentPlace, keep_comment
+from rag_harness.page.exports.hosts import CommentPlace, GitHubRepository, GitLabNotes, keep_comment
 from tests.unit.exports.hosts.fake_hosts import BOT, SOMEBODY, TOKEN, FakeHost, fake_host
 
 FIRST = "<!-- rag-harness: . -->"

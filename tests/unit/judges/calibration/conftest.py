@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.stats.estimate import estimate
+from rag_harness.stats.means import estimate
 
 
 @pytest.fixture(autouse=True)

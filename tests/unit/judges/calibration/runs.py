@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
-from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.records.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
+from rag_harness.records.scores import Author, ScoreLine, row_digest
 from tests.unit.rows import make_row
 
 JUDGE = Author("embedded", "minilm", "1a2b")

@@ -10,11 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores, calibrate
-from rag_harness.judges.calibration.calibration_text import calibration_lines
-from rag_harness.judges.calibration.labels import AnswerLabel
-from rag_harness.judges.calibration.saved import Calibration, SavedConfusion, read_calibrations, save_calibration
+from rag_harness.core.errors import DataError
+from rag_harness.evaluation.judges.calibration.agreement import (
+    Calibration,
+    CalibrationSubject,
+    JudgeScores,
+    SavedConfusion,
+    calibrate,
+    read_calibrations,
+    save_calibration,
+)
+from rag_harness.evaluation.judges.calibration.corrections import calibration_lines
+from rag_harness.evaluation.judges.calibration.labels import AnswerLabel
 from tests.unit.judges.calibration.runs import JUDGE, human_of
 
 SUBJECT = CalibrationSubject("mine", "faithfulness", 1, JUDGE, "2026-01-01T00:00:00+00:00")

@@ -10,10 +10,10 @@ from statistics import fmean
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.judges.calibration.saved import read_calibrations
-from rag_harness.judges.citations import CitationsOff
-from rag_harness.judges.mock import MockJudge
-from rag_harness.results.score import Author
+from rag_harness.evaluation.judges.calibration.agreement import read_calibrations
+from rag_harness.evaluation.judges.citations import CitationsOff
+from rag_harness.evaluation.judges.mock import MockJudge
+from rag_harness.records.scores import Author
 from tests.unit.judges.calibration.runs import JUDGE, human_of, write_judged, write_lines
 
 

@@ -11,26 +11,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.commands.reliability import _lines
-from rag_harness.errors import DataError
-from rag_harness.judges.calibration.confidence import (
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.evaluation.judges.calibration.confidence import (
+    AnswerSignals,
     brier,
     calibrated,
     expected_calibration_error,
+    fitted,
+    is_declined,
+    is_right,
+    read_confidence,
+    save_confidence,
     split,
 )
-from rag_harness.judges.calibration.confidence_file import read_confidence, save_confidence
-from rag_harness.judges.calibration.logistic import fitted
-from rag_harness.judges.calibration.told import ToldAnswer, is_declined, is_right
+from rag_harness.frontends.cli.judge import _lines
 from rag_harness.stats.agreement import auroc
-from rag_harness.types import Case, Evidence, Query
 from tests.unit.rows import make_chunk, make_row
 
 # Benchmarks are scripts and no package: a type checker would meet the file under two names.
 script: Any = import_module("benchmarks.reliability")
 
 
-def answers(n: int, strength: float = 2.0, seed: int = 0, declined: float = 0.2) -> list[ToldAnswer]:
+def answers(n: int, strength: float = 2.0, seed: int = 0, declined: float = 0.2) -> list[AnswerSignals]:
     """Return answers whose relevance tells, by ``strength``, whether they are right; two a page."""
     rng = np.random.default_rng(seed)
     found = []
@@ -39,7 +42,7 @@ def answers(n: int, strength: float = 2.0, seed: int = 0, declined: float = 0.2)
         is_so = bool(rng.random() < 1 / (1 + np.exp(-strength * relevance)))
         signals = {"relevance": float(relevance), "coverage": float(noise), "groundedness": None}
         found.append(
-            ToldAnswer(
+            AnswerSignals(
                 f"q{number}", signals, bool(rng.random() < declined), is_so, f"p{number // 2}", 0.5, float(relevance)
             )
         )

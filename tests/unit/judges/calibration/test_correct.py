@@ -7,12 +7,11 @@ from functools import lru_cache
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores, calibrate
-from rag_harness.judges.calibration.correct import ExperimentScores, corrected_mean
-from rag_harness.judges.calibration.labels import AnswerLabel
-from rag_harness.judges.calibration.saved import Calibration
-from rag_harness.results.score import Author
+from rag_harness.core.errors import DataError
+from rag_harness.evaluation.judges.calibration.agreement import Calibration, CalibrationSubject, JudgeScores, calibrate
+from rag_harness.evaluation.judges.calibration.corrections import ExperimentScores, corrected_mean
+from rag_harness.evaluation.judges.calibration.labels import AnswerLabel
+from rag_harness.records.scores import Author
 from rag_harness.stats.ppi import ppi_mean
 from tests.unit.judges.calibration.runs import JUDGE, human_of
 

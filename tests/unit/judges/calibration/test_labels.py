@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.judges.calibration.labels import AnswerLabel, read_labels, scaled
+from rag_harness.core.errors import DataError
+from rag_harness.evaluation.judges.calibration.labels import AnswerLabel, read_labels, scaled
 from tests.unit.judges.calibration.runs import write_lines
 
 

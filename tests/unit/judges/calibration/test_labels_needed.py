@@ -8,19 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.commands.reliability import _more, run_reliability_calibrate
-from rag_harness.judges.calibration.confidence import MANY_ANSWERS, calibrated, split_shares
-from rag_harness.judges.calibration.confidence_file import read_confidence
-from rag_harness.judges.calibration.labels_needed import LabelsNeeded, labels_needed
-from rag_harness.judges.calibration.told import ToldAnswer
-from rag_harness.studies.reliability.confidence import Confidence
-from rag_harness.studies.reliability.quality import Signals
-from rag_harness.studies.reliability.verification import Checked
+from rag_harness.evaluation.judges.calibration.confidence import (
+    MANY_ANSWERS,
+    AnswerSignals,
+    LabelsNeeded,
+    calibrated,
+    labels_needed,
+    read_confidence,
+    split_shares,
+)
+from rag_harness.frontends.cli.judge import _more, run_reliability_calibrate
+from rag_harness.studies.reliability_retrieval import Signals
+from rag_harness.studies.reliability_verification import Checked, Confidence
 
 RISK = 0.05
 
 
-def drawn(n: int, seed: int, steep: float = 8.0) -> list[ToldAnswer]:
+def drawn(n: int, seed: int, steep: float = 8.0) -> list[AnswerSignals]:
     """Return answers that are right with a chance that grows with relevance, four a page; one in five is declined."""
     rng = np.random.default_rng(seed)
     found = []
@@ -28,7 +32,7 @@ def drawn(n: int, seed: int, steep: float = 8.0) -> list[ToldAnswer]:
         relevance = float(rng.uniform(-1.0, 1.0))
         right = bool(rng.random() < chance(relevance, steep))
         found.append(
-            ToldAnswer(
+            AnswerSignals(
                 f"q{number}", {"relevance": relevance}, bool(rng.random() < 0.2), right, f"p{number // 4}", None, 0.5
             )
         )
@@ -65,7 +69,7 @@ def test_what_is_promised_of_a_thousand_labels_holds_in_95_of_100_splits() -> No
 def test_the_command_makes_the_promise_and_an_answer_says_whether_it_is_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("rag_harness.judges.calibration.told.read_labels", lambda *_: drawn(1_000, 1))
+    monkeypatch.setattr("rag_harness.evaluation.judges.calibration.confidence.read_labels", lambda *_: drawn(1_000, 1))
     file = tmp_path / "r1.json"
     run_reliability_calibrate(Namespace(output=[tmp_path], experiment="r1", risk=0.1, file=file))
     said = capsys.readouterr().out
@@ -93,7 +97,7 @@ def test_with_more_labels_than_it_names_there_is_a_promise_and_with_a_third_of_t
 
 def test_the_numbers_by_hand() -> None:
     each = [
-        ToldAnswer(f"q{number}", {"relevance": float(number % 10)}, False, number % 10 > 0, f"p{number}")
+        AnswerSignals(f"q{number}", {"relevance": float(number % 10)}, False, number % 10 > 0, f"p{number}")
         for number in range(200)
     ]
     needed = labels_needed(each, RISK)
@@ -107,7 +111,7 @@ def test_the_numbers_by_hand() -> None:
 
 
 def test_where_too_many_are_wrong_at_each_confidence_no_number_would_do() -> None:
-    each = [ToldAnswer(f"q{n}", {"relevance": n / 200}, False, n % 2 == 0, f"p{n}") for n in range(200)]
+    each = [AnswerSignals(f"q{n}", {"relevance": n / 200}, False, n % 2 == 0, f"p{n}") for n in range(200)]
     assert labels_needed([one for one in each if not one.right], RISK) is None
     assert labels_needed([], RISK) is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.judges.calibration.repeats import Repeatability, repeatability
+from rag_harness.evaluation.judges.calibration.agreement import Repeatability, repeatability
 
 
 def test_a_judge_that_wavers() -> None:

@@ -10,11 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.errors import DataError, PrerequisiteError
-from rag_harness.judges.calibration.labels import read_labels
-from rag_harness.judges.calibration.sample import SHEET_COLUMNS, sample_of_answers, write_sheet
-from rag_harness.judges.calibration.scored_answers import ScoredAnswers, read_scored
-from rag_harness.results.score import Author, row_digest
+from rag_harness.core.errors import DataError, PrerequisiteError
+from rag_harness.evaluation.judges.calibration.labels import (
+    SHEET_COLUMNS,
+    ScoredAnswers,
+    read_labels,
+    read_scored,
+    sample_of_answers,
+    write_sheet,
+)
+from rag_harness.records.scores import Author, row_digest
 from tests.unit.judges.calibration.runs import JUDGE, score, write_judged, write_lines, write_run_file
 from tests.unit.rows import make_row
 

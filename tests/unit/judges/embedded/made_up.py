@@ -9,10 +9,9 @@ from zlib import crc32
 
 import numpy as np
 
-from rag_harness.judges.embedded.encoding import Encoded, encode
-from rag_harness.judges.embedded.source import passage_of
-from rag_harness.models.embedders.mock import MockEmbedder
-from rag_harness.types import Pieces, TokenVectors
+from rag_harness.core.types import Pieces, TokenVectors
+from rag_harness.evaluation.judges.embedded.alignment import Encoded, encode, passage_of
+from rag_harness.models.dry_run import MockEmbedder
 
 WIDTH = 384
 

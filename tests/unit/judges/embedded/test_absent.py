@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.judges.embedded.absent import absent
-from rag_harness.judges.embedded.absent.quantities import quantities
-from rag_harness.judges.embedded.words import split_text
+from rag_harness.evaluation.judges.embedded.alignment import split_text
+from rag_harness.evaluation.judges.embedded.quantities import quantities
+from rag_harness.evaluation.judges.embedded.unsupported_details import absent
 
 SHOP = (
     "Refunds take 30 days after the parcel is back. Gift cards stay valid for 5 years. Parcels to Norway cost €12.50 "

@@ -5,18 +5,29 @@ import json
 import numpy as np
 import pytest
 
-from rag_harness.judges.embedded.alignment import EncodedSource, align
-from rag_harness.judges.embedded.encoding import unit
-from rag_harness.judges.embedded.features import NAMES, features
-from rag_harness.judges.embedded.judgement import judge, parts
-from rag_harness.judges.embedded.lexical import covering_runs, near_pairs, novel_runs, same
-from rag_harness.judges.embedded.model import COEFFICIENTS_FILE, Logistic, at_even_odds, coefficients
-from rag_harness.judges.embedded.response import NAMES as RESPONSE
-from rag_harness.judges.embedded.response import response_features
-from rag_harness.judges.embedded.rules import NAMES as RULES
-from rag_harness.judges.embedded.rules import SourceFacts, declines, rules
-from rag_harness.judges.embedded.source import passage_of
-from rag_harness.judges.embedded.words import split_text
+from rag_harness.evaluation.judges.embedded.alignment import EncodedSource, align, passage_of, split_text, unit
+from rag_harness.evaluation.judges.embedded.features import RESPONSE_NAMES as RESPONSE
+from rag_harness.evaluation.judges.embedded.features import RULE_NAMES as RULES
+from rag_harness.evaluation.judges.embedded.features import (
+    SENTENCE_NAMES,
+    SourceFacts,
+    covering_runs,
+    declines,
+    features,
+    near_pairs,
+    novel_runs,
+    response_features,
+    rules,
+    same,
+)
+from rag_harness.evaluation.judges.embedded.judgement import (
+    COEFFICIENTS_FILE,
+    Logistic,
+    at_even_odds,
+    coefficients,
+    judge,
+    parts,
+)
 from tests.unit.judges.embedded.made_up import encoded
 
 CONTEXT = "Refunds take 5 days. Parcels are not sent abroad. The shop opens at 9:30 am."
@@ -25,8 +36,8 @@ CONTEXT = "Refunds take 5 days. Parcels are not sent abroad. The shop opens at 9
 def row(sentence: str, *passages: str) -> dict[str, float]:
     source = EncodedSource(tuple(map(encoded, passages or (CONTEXT,))))
     values, _ = features(encoded(sentence), source, encoded(""))
-    assert values.shape == (1, len(NAMES))
-    return dict(zip(NAMES, values[0].tolist(), strict=True))
+    assert values.shape == (1, len(SENTENCE_NAMES))
+    return dict(zip(SENTENCE_NAMES, values[0].tolist(), strict=True))
 
 
 def test_a_sentence_of_the_source_is_found_whole() -> None:
@@ -144,7 +155,7 @@ def test_even_odds() -> None:
 def test_coefficients_are_small_name_their_data_and_fit_the_features() -> None:
     assert COEFFICIENTS_FILE.stat().st_size <= 50_000
     fitted = coefficients()
-    assert (fitted.sentence.names, fitted.response.names) == (NAMES, RESPONSE)
+    assert (fitted.sentence.names, fitted.response.names) == (SENTENCE_NAMES, RESPONSE)
     assert set(fitted.data) == {"qa.jsonl", "summary.jsonl", "data2txt.jsonl"}
     assert all(len(digest) == 64 for digest in fitted.data.values())
     assert 0 < fitted.threshold < 1
@@ -152,8 +163,8 @@ def test_coefficients_are_small_name_their_data_and_fit_the_features() -> None:
 
 
 def test_response_features_take_the_worst_and_all() -> None:
-    rows = np.zeros((2, len(NAMES)))
-    rows[:, NAMES.index("number_absent")] = 1
+    rows = np.zeros((2, len(SENTENCE_NAMES)))
+    rows[:, SENTENCE_NAMES.index("number_absent")] = 1
     found = dict(zip(RESPONSE, response_features([0.5, 0.1], rows), strict=True))
     assert found["max"] == pytest.approx(0)
     assert found["mean"] == pytest.approx(np.log(0.3 / 0.7))

@@ -12,22 +12,17 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from rag_harness.errors import ModelOutputError, RecordingMissError
-from rag_harness.judges.embedded import EmbeddedJudge, create
-from rag_harness.judges.embedded.opinion import EmbeddedOpinion
-from rag_harness.judges.embedded.text_limits import MOST_SENTENCES, MOST_SOURCE_CHARACTERS
-from rag_harness.judges.scoring import judged
-from rag_harness.measures.judged import Material, Verdicts
-from rag_harness.measures.judged.context import ContextPrecision
-from rag_harness.measures.judged.faithfulness import Faithfulness
-from rag_harness.measures.judged.relevancy import AnswerRelevancy
-from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL
-from rag_harness.models.recording.store import ArrayStore
-from rag_harness.models.recording.stores import StoreRoom
-from rag_harness.protocols import JudgeParts
-from rag_harness.registry import resolve
-from rag_harness.settings import Settings
+from rag_harness.core.errors import ModelOutputError, RecordingMissError
+from rag_harness.core.protocols import JudgeParts
+from rag_harness.core.registry import resolve
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.judges.embedded.alignment import MOST_SENTENCES, MOST_SOURCE_CHARACTERS
+from rag_harness.evaluation.judges.embedded.judge import EmbeddedJudge, EmbeddedOpinion, create
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.measures.judged import AnswerRelevancy, ContextPrecision, Faithfulness
+from rag_harness.evaluation.measures.opinion import Material, Verdicts
+from rag_harness.models.array_store import ArrayStore, CachedEmbedder, StoreRoom
+from rag_harness.models.embedders import DEFAULT_MODEL
 from tests.unit.judges.embedded.made_up import WordEmbedder
 
 CONTEXTS = (
@@ -308,8 +303,8 @@ def test_vectors_that_are_no_numbers_are_an_error_with_a_reason(tmp_path: Path) 
 
 def test_the_revision_is_known_without_torch() -> None:
     code = (
-        "import sys; from rag_harness.pipelines.parts import RunParts; from rag_harness.settings import Settings;"
-        "from rag_harness.judges.embedded import create;"
+        "import sys; from rag_harness.pipelines.parts import RunParts; from rag_harness.core.settings import Settings;"
+        "from rag_harness.evaluation.judges.embedded.judge import create;"
         "print(create(RunParts(Settings(rootdir='.'))).revision, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
@@ -367,8 +362,8 @@ def test_evidence_quotes_are_found_in_any_language(parts: Parts) -> None:
 
 
 def test_citations_are_judged_one_source_at_a_time(tmp_path: Path) -> None:
-    from rag_harness.judges.claim_by_claim import ClaimByClaim
-    from rag_harness.measures.judged.citation_support import CitationSupport, Misattributed
+    from rag_harness.evaluation.judges.citations import ClaimByClaim
+    from rag_harness.evaluation.measures.citations import CitationSupport, Misattributed
 
     answer = "Refunds take 5 days [Source 1]. Parcels to Norway cost 12 euros [Source 1]."
     judge = ClaimByClaim(judge_of(Parts(tmp_path)))

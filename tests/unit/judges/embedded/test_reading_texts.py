@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from rag_harness.judges.embedded.figures import known_numbers, numbers, times
-from rag_harness.judges.embedded.hours import hours_agreement, hours_of
-from rag_harness.judges.embedded.source import JsonLeaf, passage_of
-from rag_harness.judges.embedded.words import LONGEST_SENTENCE, split_text
+from rag_harness.evaluation.judges.embedded.alignment import LONGEST_SENTENCE, JsonLeaf, passage_of, split_text
+from rag_harness.evaluation.judges.embedded.features import hours_agreement, hours_of
+from rag_harness.evaluation.judges.embedded.quantities import known_numbers, numbers, times
 
 
 def _sentences(text: str) -> list[str]:

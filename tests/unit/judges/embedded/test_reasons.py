@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.judges.embedded.absent import absent
-from rag_harness.judges.embedded.absent.quantities import quantities
-from rag_harness.judges.embedded.absent.sentences import sentence_of
-from rag_harness.judges.embedded.absent.stated import is_stated, restated
-from rag_harness.judges.embedded.short_answers import decide, is_short
-from rag_harness.judges.embedded.words import split_text
-from rag_harness.words.language import answer_not_judged
+from rag_harness.core.text.language_detection import answer_not_judged
+from rag_harness.evaluation.judges.embedded.alignment import split_text
+from rag_harness.evaluation.judges.embedded.quantities import quantities, sentence_of
+from rag_harness.evaluation.judges.embedded.short_answers import decide, is_short
+from rag_harness.evaluation.judges.embedded.unsupported_details import absent
+from rag_harness.evaluation.judges.embedded.values import is_stated, restated
 
 CASES = [
     json.loads(line)

@@ -9,14 +9,12 @@ from typing import Any, Literal
 
 import pytest
 
-from rag_harness.judges.embedded.short_answers import decide, is_short
-from rag_harness.judges.embedded.words import split_text
-from rag_harness.judges.scoring import judged
-from rag_harness.measures import Score
-from rag_harness.measures.judged import Material
-from rag_harness.measures.judged.faithfulness import Faithfulness
-from rag_harness.measures.judged.reasons import NO_SUMMARY, REPEATS, TOO_SHORT
-from rag_harness.measures.judged.relevancy import AnswerRelevancy
+from rag_harness.evaluation.judges.embedded.alignment import split_text
+from rag_harness.evaluation.judges.embedded.short_answers import decide, is_short
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.measures import Score
+from rag_harness.evaluation.measures.judged import AnswerRelevancy, Faithfulness
+from rag_harness.evaluation.measures.opinion import NO_SUMMARY, REPEATS, TOO_SHORT, Material
 from tests.unit.judges.embedded.test_judge import Parts, judge_of
 
 SHOP = (

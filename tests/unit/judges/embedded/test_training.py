@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from rag_harness.judges.embedded.features import NAMES
+from rag_harness.evaluation.judges.embedded.features import SENTENCE_NAMES
 from tests.unit.judges.embedded.made_up import WordEmbedder
 
 ROOT = Path(__file__).parents[4]
@@ -79,7 +79,7 @@ def test_it_learns_what_is_marked_and_writes_coefficients(
     judged = next(line for line in printed.splitlines() if line.startswith("sentence model"))
     assert "100.0" in judged
     said = json.loads(made.read_text(encoding="utf-8"))
-    assert list(said["sentence"]["features"]) == list(NAMES)
+    assert list(said["sentence"]["features"]) == list(SENTENCE_NAMES)
     assert set(said["data"]) == {"qa.jsonl", "summary.jsonl", "data2txt.jsonl"}
     # A second run reads what the first has kept, and writes the same bytes.
     before = made.read_bytes()

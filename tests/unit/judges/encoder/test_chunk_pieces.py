@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies
 
-from rag_harness.judges.encoder.chunk_pieces import chunk_pieces, word_counts
+from rag_harness.evaluation.judges.encoder import chunk_pieces, word_counts
 
 
 @given(strategies.lists(strategies.sampled_from(["lamp", "oak.", "free!", "\n", "a" * 50])), strategies.integers(1, 9))

@@ -12,22 +12,26 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelOutputError
-from rag_harness.judges.encoder import EncoderJudge, create
-from rag_harness.judges.encoder import judge as judge_file
-from rag_harness.judges.encoder.opinion import MOST_CLAIMS
-from rag_harness.judges.scoring import judged
-from rag_harness.judges.traits import says_the_same
-from rag_harness.measures import Score
-from rag_harness.measures.judged import JudgedMeasure, Material
-from rag_harness.measures.judged.context import ContextPrecision, ContextRecall
-from rag_harness.measures.judged.correctness import AnswerCorrectness
-from rag_harness.measures.judged.faithfulness import Factuality, Faithfulness
-from rag_harness.measures.judged.nuggets import NuggetRecall
-from rag_harness.measures.judged.relevancy import AnswerRelevancy
-from rag_harness.models.recording.stores import StoreRoom
-from rag_harness.registry import resolve
-from rag_harness.settings import Settings
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.core.registry import resolve
+from rag_harness.core.settings import Settings
+from rag_harness.evaluation.judges import encoder as judge_file
+from rag_harness.evaluation.judges.encoder import MOST_CLAIMS, EncoderJudge, create
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.judges.traits import says_the_same
+from rag_harness.evaluation.measures import Score
+from rag_harness.evaluation.measures.judged import (
+    AnswerCorrectness,
+    AnswerRelevancy,
+    ContextPrecision,
+    ContextRecall,
+    Factuality,
+    Faithfulness,
+    JudgedMeasure,
+    NuggetRecall,
+)
+from rag_harness.evaluation.measures.opinion import Material
+from rag_harness.models.array_store import StoreRoom
 from tests.unit.judges.encoder.test_pairs import DEBERTA, softmax
 from tests.unit.judges.encoder.tiny_models import save_model
 from tests.unit.judges.rows import ROW

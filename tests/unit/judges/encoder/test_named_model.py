@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError
-from rag_harness.judges.encoder.input_formats import known_format
-from rag_harness.judges.encoder.named_model import named_model
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.evaluation.judges.encoder_models import known_format, named_model
 
 PAIR = {"architectures": ["DebertaV2ForSequenceClassification"], "id2label": {"0": "no", "1": "yes"}}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

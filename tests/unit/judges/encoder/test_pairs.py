@@ -13,13 +13,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError
-from rag_harness.judges.encoder import loaded_classifier
-from rag_harness.judges.encoder.asked_support import AskedSupport, ClaimSupport, EncoderFamily
-from rag_harness.judges.encoder.judge import family_for
-from rag_harness.judges.encoder.loaded_classifier import load_classifier
-from rag_harness.judges.encoder.named_model import named_model
-from rag_harness.models.token_batches import MAX_TOKENS
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.evaluation.judges import encoder_models
+from rag_harness.evaluation.judges.encoder import AskedSupport, ClaimSupport, EncoderFamily, family_for
+from rag_harness.evaluation.judges.encoder_models import load_classifier, named_model
+from rag_harness.models.model_names import MAX_TOKENS
 from tests.unit.judges.encoder.tiny_models import WORDS, change_config, save_model
 
 ROBERTA, DEBERTA, BERT, T5 = (
@@ -191,7 +189,7 @@ def test_a_long_chunk_is_read_in_pieces(
 def test_inputs_are_batched_by_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     family: Any = family_of(save_model(tmp_path / "nli", DEBERTA))
     shapes: list[tuple[int, int]] = []
-    padded = loaded_classifier.LoadedClassifier._padded
+    padded = encoder_models.LoadedClassifier._padded
 
     def noted(self: Any, batch: Sequence[Any]) -> Any:
         ids, mask = padded(self, batch)
@@ -199,7 +197,7 @@ def test_inputs_are_batched_by_length(tmp_path: Path, monkeypatch: pytest.Monkey
         assert mask.sum().item() == sum(map(len, batch))
         return ids, mask
 
-    monkeypatch.setattr(loaded_classifier.LoadedClassifier, "_padded", noted)
+    monkeypatch.setattr(encoder_models.LoadedClassifier, "_padded", noted)
     family.read([("the lamp is free", words(count, count)) for count in [10, 300] * 8])
     assert all(rows * length <= MAX_TOKENS for rows, length in shapes)
     assert len(shapes) < 10

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.judges.encoder.asked_support import AskedSupport, UnsupportedWords
-from rag_harness.judges.encoder.token_classifier import TokenClassifier
+from rag_harness.evaluation.judges.encoder import AskedSupport, TokenClassifier, UnsupportedWords
 from tests.unit.judges.encoder.test_pairs import asked_of, family_of, softmax, supports, words
 from tests.unit.judges.encoder.tiny_models import save_model
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import parse_gate
-from rag_harness.measures import RowMeasure, measure_named
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Evidence, Query
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.evaluation.measures import RowMeasure, measure_named
+from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.gates import parse_gate
 from tests.unit.measures.agents.trials import did, needing, search, tool
 
 BOTH = needing("returns.md", "refunds.md")

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.measures import RowMeasure, measure_named
-from rag_harness.measures.agents.tool_measures import tools_demanded
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case
+from rag_harness.core.types import Case
+from rag_harness.evaluation.measures import RowMeasure, measure_named
+from rag_harness.evaluation.measures.agents import tools_demanded
+from rag_harness.records.row import ExperimentResult
 from tests.unit.measures.agents.trials import did, expecting, needing, search, tool
 from tests.unit.ragas_python import needs_ragas, said_by_ragas
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, ExpectedTool, Query
+from rag_harness.core.types import Case, ExpectedTool, Query
+from rag_harness.records.row import ExperimentResult
 from tests.unit.rows import make_row
 
 

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rag_harness.measures import Score, measure_named
-from rag_harness.measures.judged import (
+from rag_harness.evaluation.measures import Score, measure_named
+from rag_harness.evaluation.measures.judged import JudgedMeasure
+from rag_harness.evaluation.measures.opinion import (
     Claim,
     ClaimedText,
-    JudgedMeasure,
     Material,
     Relevancy,
     Support,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.judges.mock import MockJudge
-from rag_harness.judges.scoring import judged
-from rag_harness.measures import Score, measure_named, parts_of
-from rag_harness.measures.judged import Claim, JudgeQuestion, Material, Verdict, Verdicts
-from rag_harness.measures.judged.carried import LATER, MOST_EARLIER, NO_EARLIER, CarriedMaterial, LateMeasure
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.judges.mock import MockJudge
+from rag_harness.evaluation.measures import Score, measure_named, parts_of
+from rag_harness.evaluation.measures.conversations import LATER, MOST_EARLIER, NO_EARLIER, CarriedMaterial, LateMeasure
+from rag_harness.evaluation.measures.opinion import Claim, JudgeQuestion, Material, Verdict, Verdicts
 
 SHORT = Material("?", "A. B. C. D.", ("now",))
 SAID = Score(

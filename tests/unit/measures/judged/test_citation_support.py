@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.measures import Score
-from rag_harness.measures.judged import CitedClaim, Claim, SourceVerdict
-from rag_harness.measures.judged.citation_variants import alce_entailed, alce_needed, entailing
+from rag_harness.evaluation.measures import Score
+from rag_harness.evaluation.measures.citations import alce_entailed, alce_needed, entailing
+from rag_harness.evaluation.measures.opinion import CitedClaim, Claim, SourceVerdict
 from tests.unit.measures.judged.opinions import FULL, Told, judged_measure
 
 WORDS = {"full": 1.0, "partial": 0.5, "none": 0.0, "?": None}

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.measures import Score
-from rag_harness.measures.judged import Claim, JudgedMeasure, Material, Support, Verdict, Verdicts, supported_share
+from rag_harness.evaluation.measures import Score
+from rag_harness.evaluation.measures.judged import JudgedMeasure, supported_share
+from rag_harness.evaluation.measures.opinion import Claim, Material, Support, Verdict, Verdicts
 from tests.unit.measures.judged.opinions import FULL, Told, score, verdicts
 
 SHARES = {

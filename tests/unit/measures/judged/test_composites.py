@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.measures import Score, measure_named, parts_of
-from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.registry import resolve
-from rag_harness.types import Case, Query
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.registry import resolve
+from rag_harness.core.types import Case, Query
+from rag_harness.evaluation.measures import Score, measure_named, parts_of
+from rag_harness.evaluation.measures.measure import CompositeMeasure
 
 SHARE, COSINE = st.floats(0, 1), st.floats(-1, 1)
 
@@ -90,7 +90,7 @@ def test_the_parts_of_a_composite_are_made_once(monkeypatch: pytest.MonkeyPatch)
         made.append(name)
         return resolve(group, name)
 
-    monkeypatch.setattr("rag_harness.measures.composite.resolve", resolved)
+    monkeypatch.setattr("rag_harness.evaluation.measures.measure.resolve", resolved)
     measure = composite("g_mean")
     answered, unanswered = Case(Query("q1", "?"), ground_truth="30 days"), Case(Query("q2", "?"))
     assert [measure.applies(case) for case in (answered, unanswered)] == ["", "no ground truth"]

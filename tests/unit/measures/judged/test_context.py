@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import ModelOutputError
-from rag_harness.measures.judged import Material, Support
-from rag_harness.measures.judged.context import average_precision
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.evaluation.measures.judged import average_precision
+from rag_harness.evaluation.measures.opinion import Material, Support
 from tests.unit.measures.judged.opinions import FULL, Told, score, verdicts
 
 PROBABILITIES = st.lists(st.floats(0, 1), min_size=1, max_size=12)

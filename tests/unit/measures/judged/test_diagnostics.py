@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import ModelOutputError
-from rag_harness.measures import Score
-from rag_harness.measures.judged import Support, Verdicts
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.evaluation.measures import Score
+from rag_harness.evaluation.measures.opinion import Support, Verdicts
 from tests.unit.measures.judged.opinions import FULL, Told, score, verdicts
 
 NAMES = ("noise_sensitivity", "self_knowledge")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.dataset.queries import read_queries
-from rag_harness.measures import Score, measure_named
-from rag_harness.measures.judged import Support
-from rag_harness.measures.judged.nuggets import vital
-from rag_harness.measures.measure import formula_of
+from rag_harness.data.queries import read_queries
+from rag_harness.evaluation.measures import Score, measure_named
+from rag_harness.evaluation.measures.judged import vital
+from rag_harness.evaluation.measures.measure import formula_of
+from rag_harness.evaluation.measures.opinion import Support
 from tests.unit.measures.judged.opinions import FULL, Told, score, verdicts
 
 QUERIES = Path(__file__).parents[4] / "data" / "kb" / "queries.jsonl"

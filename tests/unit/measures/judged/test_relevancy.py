@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag_harness.measures.judged import Relevancy
+from rag_harness.evaluation.measures.opinion import Relevancy
 from tests.unit.measures.judged.opinions import FULL, Told, judged_measure, score
 
 

@@ -8,18 +8,15 @@ from typing import Any
 
 import pytest
 
-from rag_harness.judges.all_questions import AllQuestions
-from rag_harness.judges.in_conversation import InConversation, in_conversations
-from rag_harness.judges.llm.fused import FusedJudge
-from rag_harness.judges.llm.judge_chat import asking_of
-from rag_harness.judges.mock import MockJudge
-from rag_harness.judges.scoring import judged
-from rag_harness.measures import Score, measure_named, parts_of
-from rag_harness.measures.judged import Judge, Material
-from rag_harness.measures.judged.turn_criteria import also_asking_of_turns
-from rag_harness.measures.judged.turn_material import kinds_named, turn_material
-from rag_harness.settings import Settings
-from rag_harness.types import Case, Message, Query
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Case, Message, Query
+from rag_harness.evaluation.judges.client import asking_of
+from rag_harness.evaluation.judges.conversations import InConversation, in_conversations
+from rag_harness.evaluation.judges.factory import AllQuestions, judged
+from rag_harness.evaluation.judges.fused import FusedJudge
+from rag_harness.evaluation.judges.mock import MockJudge
+from rag_harness.evaluation.measures import Score, measure_named, parts_of
+from rag_harness.evaluation.measures.opinion import Judge, Material, also_asking_of_turns, kinds_named, turn_material
 from tests.unit.judges.scripted import Chat, Parts, as_parts
 
 SAID = (

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from rag_harness.judges.scoring import judged
-from rag_harness.measures import known_measures, measure_named
-from rag_harness.measures.judged import JudgedMeasure, JudgeQuestion, Material, Support
-from rag_harness.types import Case, Evidence, Query
+from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.measures import known_measures, measure_named
+from rag_harness.evaluation.measures.judged import JudgedMeasure
+from rag_harness.evaluation.measures.opinion import JudgeQuestion, Material, Support
 from tests.unit.measures.judged.opinions import FULL, Told, judged_measure, score, verdicts
 
 ALL = [name for name in known_measures() if "@" not in name and name not in {

@@ -14,13 +14,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
-from rag_harness.models.chat import openai as openai_chat
-from rag_harness.models.chat.openai import OpenAIChat, SentParameters
-from rag_harness.models.wire import AiohttpTransport
+from rag_harness.core.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Completion, Message
+from rag_harness.models import openai_chat
+from rag_harness.models.http_transport import AiohttpTransport
+from rag_harness.models.openai_chat import OpenAIChat, SentParameters
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Completion, Message
 from tests.unit.server import Reply, Server, as_json, refusal, serving
 
 KEY = "sk-secret-0123456789"

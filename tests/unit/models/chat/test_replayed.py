@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import DataError, ModelOutputError, RecordingMissError
-from rag_harness.models.chat.openai import OpenAIChat, SentParameters
-from rag_harness.models.chat.recorded import RecordingTransport
-from rag_harness.models.chat.replayed import Replayed, completion_of
-from rag_harness.models.recording.cassettes import Cassettes, Recorded
-from rag_harness.models.recording.experiment_cassette import ExperimentCassette
+from rag_harness.core.errors import DataError, ModelOutputError, RecordingMissError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Completion, Message
+from rag_harness.models.completions import Replayed, completion_of
+from rag_harness.models.openai_chat import OpenAIChat, SentParameters
+from rag_harness.models.recording.cassette_file import ExperimentCassette, Recorded
+from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.playback import Playback
+from rag_harness.models.recording.transport import RecordingTransport
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
-from rag_harness.types import Completion, Message
 from tests.unit.models.chat.test_openai import DONE, GOOD, SCHEMA, event, stream
 from tests.unit.models.recording.answering import answering
 from tests.unit.server import refusal, serving
@@ -169,8 +169,8 @@ def test_rerecord_calls_again(tmp_path: Path, rerecord: bool, calls: int) -> Non
 _ASK = """
 import asyncio, sys
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
-from rag_harness.types import Message
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Message
 
 async def ask():
     folder, url = sys.argv[1:]

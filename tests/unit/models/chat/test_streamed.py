@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
 
-from rag_harness.errors import ModelOutputError
-from rag_harness.models.chat.streamed import Events, StreamedCompletion, StreamError
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.models.completions import Events, StreamedCompletion, StreamError
 from tests.unit.models.chat.test_openai import GOOD, event
 
 LINES = st.sampled_from(

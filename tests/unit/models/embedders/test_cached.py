@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.errors import ModelCallError, PrerequisiteError, QueryTooLongError, RecordingMissError
-from rag_harness.models.embedders import cached
-from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.embedders.mock import MockEmbedder
-from rag_harness.models.recording.store import ArrayStore, key_of
-from rag_harness.types import Matrix, TokenVectors
+from rag_harness.core.errors import ModelCallError, PrerequisiteError, QueryTooLongError, RecordingMissError
+from rag_harness.core.types import Matrix, TokenVectors
+from rag_harness.models import array_store
+from rag_harness.models.array_store import ArrayStore, CachedEmbedder, key_of
+from rag_harness.models.dry_run import MockEmbedder
 
 
 class Counting(MockEmbedder):
@@ -87,7 +86,7 @@ def test_refusal_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_batches_before_a_failed_one_stay(tmp_path: Path) -> None:
-    count = cached._CHECKPOINT
+    count = array_store._CHECKPOINT
     texts = [f"text {n:04}" for n in range(2 * count + 1)]
     inner = Counting(fails_on=texts[-1])
     with pytest.raises(ModelCallError):
@@ -135,11 +134,11 @@ def test_what_others_ask_for_is_made_once_and_stored(tmp_path: Path) -> None:
 def test_parts_of_the_same_texts_are_the_same_whatever_others_have_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached, "_CHECKPOINT", 2)
+    monkeypatch.setattr(array_store, "_CHECKPOINT", 2)
     embedder = CachedEmbedder(inner := Counting(), ArrayStore([], tmp_path))
     seen: list[Sequence[str]] = []
 
-    def elsewhere(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[cached.Computed]:
+    def elsewhere(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[array_store.Computed]:
         seen.extend(parts)
         return (embedder.kept(part, role, with_tokens) for part in parts)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag_harness.models.embedders.mock import MockEmbedder
+from rag_harness.models.dry_run import MockEmbedder
 
 
 def test_unit_length_and_dimension() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.models.embedders.model_windows import windows
+from rag_harness.models.embedders import windows
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from rag_harness.models.embedders import onnx_format, onnx_weights
-from rag_harness.models.embedders.onnx_graph import BertShape, bert_graph
+from rag_harness.models import onnx as onnx_format
+from rag_harness.models import onnx as onnx_weights
+from rag_harness.models.onnx import BertShape, bert_graph
 
 onnx = pytest.importorskip("onnx", reason="needs onnx, the oracle, of the extra 'dev'")
 WIDE, HIDDEN, WORDS = 4, 8, 5
@@ -72,7 +73,7 @@ def test_a_graph_is_what_onnx_reads(int8: bool) -> None:
 )
 def test_a_constant_is_what_onnx_reads_and_what_we_read(array: Any, name: str) -> None:
     graph = onnx.load_model_from_string(
-        onnx_format.model([], [onnx_format.constant(name, array)], [], [], {"": 17})
+        onnx_format.onnx_model([], [onnx_format.onnx_constant(name, array)], [], [], {"": 17})
     ).graph
     assert graph.initializer[0].name == name
     np.testing.assert_array_equal(onnx.numpy_helper.to_array(graph.initializer[0]), array)

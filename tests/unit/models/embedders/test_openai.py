@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from openai import OpenAI
 
-from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, PrerequisiteError
-from rag_harness.models.embedders.openai import OpenAIEmbedder, TiktokenTokenizer, create
-from rag_harness.settings import Settings
+from rag_harness.core.errors import CriticalError, ModelCallError, ModelOutputError, PrerequisiteError
+from rag_harness.core.settings import Settings
+from rag_harness.models.embedders import OpenAIEmbedder, TiktokenTokenizer, create_openai
 from tests.unit.server import Reply, Server, as_json, refusal, serving
 
 KEY = "sk-secret-0123456789"
@@ -123,7 +123,7 @@ def test_no_texts() -> None:
 def test_created_from_settings() -> None:
     with serving(vectors([1, 0])) as server:
         settings = Settings(embed_model=f"openai:{MODEL}", embed_base_url=server.url, openai_api_key=KEY)
-        embedder = create(SimpleNamespace(settings=settings))
+        embedder = create_openai(SimpleNamespace(settings=settings))
         with embedder._client:
             embedder.embed_queries(["a"])
     assert server.requests[0]["model"] == embedder.model == MODEL
@@ -158,7 +158,7 @@ def test_encoding_that_cannot_be_downloaded(tiktoken: SimpleNamespace) -> None:
 
 
 def made(server: Server, monkeypatch: pytest.MonkeyPatch, timeout: float = 30.0) -> OpenAIEmbedder:
-    monkeypatch.setattr("rag_harness.models.embedders.openai._RETRIES", 0)
+    monkeypatch.setattr("rag_harness.models.embedders._RETRIES", 0)
     return OpenAIEmbedder(MODEL, server.url, KEY, timeout)
 
 

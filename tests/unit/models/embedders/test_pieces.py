@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.errors import PrerequisiteError, RecordingMissError
-from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.embedders.mock import MockEmbedder
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
-from rag_harness.models.recording.store import ArrayStore
+from rag_harness.core.errors import PrerequisiteError, RecordingMissError
+from rag_harness.models.array_store import ArrayStore, CachedEmbedder
+from rag_harness.models.dry_run import MockEmbedder
+from rag_harness.models.embedders import SentenceTransformersEmbedder
 
 
 @pytest.fixture(scope="module")

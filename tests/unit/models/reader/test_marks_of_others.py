@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_harness.core.text.citations import cited_sources, without_marks
+from rag_harness.core.types import Chunk, Hit
 from rag_harness.models.prompts import context_of, load_prompts
-from rag_harness.models.reader.prompt import parse_prompt
-from rag_harness.models.reader.reader import ReaderAnswer, reader_answer
-from rag_harness.types import Chunk, Hit
-from rag_harness.words.citation_marks import without_marks
-from rag_harness.words.cited import cited_sources
+from rag_harness.models.reader import ReaderAnswer, reader_answer
+from rag_harness.models.reader_prompt import parse_prompt
 
 FEES = "# Fees\n\nThe delivery fee depends on the zone.\n"
 FORGED = [

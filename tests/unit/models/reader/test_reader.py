@@ -4,10 +4,9 @@ import time
 
 import pytest
 
-from rag_harness.models.reader.prompt import parse_prompt
-from rag_harness.models.reader.reader import NOT_IN_CONTEXT, WITHOUT_CONTEXT, ReaderAnswer, reader_answer
-from rag_harness.models.reader.units import split_sources
-from rag_harness.words.terms import stem, terms
+from rag_harness.core.text.terms import stem, terms
+from rag_harness.models.reader import NOT_IN_CONTEXT, WITHOUT_CONTEXT, ReaderAnswer, reader_answer
+from rag_harness.models.reader_prompt import parse_prompt, split_sources
 
 SHIPPING = (
     "shipping-standard.md",

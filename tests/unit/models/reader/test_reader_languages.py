@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.models.reader.reader import ReaderAnswer, reader_answer
-from rag_harness.words.abstention import declines
+from rag_harness.core.text.refusals import declines
+from rag_harness.models.reader import ReaderAnswer, reader_answer
 
 SHIPPING = (
     "Sperrige Waren, z. B. Anhänger, liefert eine Spedition. Die Lieferungen dauern 3 bis 5 Werktage. Sie gelten seit "

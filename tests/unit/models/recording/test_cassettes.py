@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.errors import CriticalError, DataError, RecordingWriteError
-from rag_harness.models.recording.abridged import abridged
-from rag_harness.models.recording.cassette_file import read_interaction
-from rag_harness.models.recording.cassettes import Cassettes, CleanedRequest, Recorded
-from rag_harness.models.recording.cleaned_request import request_digest
+from rag_harness.core.errors import CriticalError, DataError, RecordingWriteError
+from rag_harness.core.lazy import IMPORTING
+from rag_harness.models.recording.cassette_file import Recorded, read_interaction
+from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.playback import Playback
-from rag_harness.work.once import IMPORTING
+from rag_harness.models.recording.scrubbing import CleanedRequest, abridged, request_digest
 
 SHIPPED = Path(__file__).parents[4] / "cassettes" / "embedded"
 URL = "http://host.test/v1/chat/completions"

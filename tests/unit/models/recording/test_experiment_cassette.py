@@ -10,11 +10,16 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.models.recording.cassette_file import Recorded, read_interaction_text, write_interaction
-from rag_harness.models.recording.cassettes import Cassettes, CleanedRequest
-from rag_harness.models.recording.cleaned_request import request_digest
-from rag_harness.models.recording.experiment_cassette import ExperimentCassette, cassette_of
+from rag_harness.core.errors import DataError
+from rag_harness.models.recording.cassette_file import (
+    ExperimentCassette,
+    Recorded,
+    cassette_of,
+    read_interaction_text,
+    write_interaction,
+)
+from rag_harness.models.recording.cassettes import Cassettes
+from rag_harness.models.recording.scrubbing import CleanedRequest, request_digest
 
 ROOT = Path(__file__).parents[4]
 SHIPPED = ROOT / "cassettes" / "embedded"

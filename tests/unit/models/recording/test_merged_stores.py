@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.models.recording.store import ArrayStore, key_of
+from rag_harness.models.array_store import ArrayStore, key_of
 
 ROOT = Path(__file__).parents[4]
 MODEL = "mini@{}-512-float32"

@@ -13,10 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.models.recording.cassette_file import Recorded, _as_written, _as_yaml, _yaml, write_interaction
+from rag_harness.models.recording.cassette_file import (
+    ExperimentCassette,
+    Recorded,
+    _as_written,
+    _as_yaml,
+    _yaml,
+    read_own_shape,
+    write_interaction,
+)
 from rag_harness.models.recording.cassettes import Cassettes
-from rag_harness.models.recording.experiment_cassette import ExperimentCassette
-from rag_harness.models.recording.own_shape import read_own_shape
 
 URL = "https://host.test/v1/chat/completions"
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from rag_harness.core.settings import Settings
 from rag_harness.models.recording.scrubbing import Cleaner, secrets_in, secrets_of
-from rag_harness.settings import Settings
 from tests.unit.models.recording.answering import chunk
 
 KEY = "sk-planted-0123456789"

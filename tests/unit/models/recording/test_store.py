@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from rag_harness.errors import DataError, RecordingWriteError
-from rag_harness.files.atomic import write_atomically
-from rag_harness.models.recording import store as module
-from rag_harness.models.recording.store import ArrayStore, key_of
-from rag_harness.models.recording.stores import StoreRoom
-from rag_harness.settings import Settings
+from rag_harness.core.errors import DataError, RecordingWriteError
+from rag_harness.core.files import write_atomically
+from rag_harness.core.settings import Settings
+from rag_harness.models import array_store as module
+from rag_harness.models.array_store import ArrayStore, StoreRoom, key_of
 
 Array = npt.NDArray[Any]
 entries = st.dictionaries(

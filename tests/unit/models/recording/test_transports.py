@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import RecordingMissError
+from rag_harness.core.errors import RecordingMissError
 from rag_harness.models.recording.cassettes import TOTAL, TTFT, Cassettes
+from rag_harness.models.recording.patches import patched
 from rag_harness.models.recording.playback import Playback, is_whole
-from rag_harness.models.recording.transports import patched
 from tests.unit.models.recording.answering import BINARY, Answering, answering, chunk
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}

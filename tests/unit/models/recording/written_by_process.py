@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_harness.models.recording.store import ArrayStore, key_of
+from rag_harness.models.array_store import ArrayStore, key_of
 
 if __name__ == "__main__":
     folder, writer = Path(sys.argv[1]), int(sys.argv[2])

@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError, RecordingMissError
-from rag_harness.models.recording.store import ArrayStore
-from rag_harness.models.recording.stores import StoreRoom
-from rag_harness.models.rerankers import logits
-from rag_harness.models.rerankers.cross_encoder import CrossEncoderReranker, create, revision_of
-from rag_harness.models.token_batches import token_batches
-from rag_harness.registry.revisions import REVISIONS
-from rag_harness.settings import Settings
+from rag_harness.core.errors import PrerequisiteError, RecordingMissError
+from rag_harness.core.registry import REVISIONS
+from rag_harness.core.settings import Settings
+from rag_harness.models import rerankers
+from rag_harness.models.array_store import ArrayStore, StoreRoom
+from rag_harness.models.model_names import token_batches
+from rag_harness.models.rerankers import CrossEncoderReranker, create_cross_encoder, revision_of
 from tests.unit.hits import hits_of
 
 pytestmark = pytest.mark.skipif(
@@ -155,7 +154,7 @@ def test_scores_are_the_logits_in_many_batches_whatever_predict_makes_of_them(
         config = json.loads((model / "config.json").read_text())
         config["sentence_transformers"] = {"activation_fn": activation, "version": "5.0.0"}
         (model / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr(logits, "token_batches", lambda counts: token_batches(counts, 20))
+    monkeypatch.setattr(rerankers, "token_batches", lambda counts: token_batches(counts, 20))
     texts = [" ".join(["oak", "fee", "zinc"][: n % 3 + 1] * (n % 7 + 1)) for n in range(21)] + ["lamp " * 90]
     loaded, pairs = CrossEncoder(str(model), device="cpu"), [("a lamp", text) for text in texts]
     assert (loaded.predict(pairs).min() < 0) == bool(activation)  # no sigmoid
@@ -168,7 +167,7 @@ def test_scores_are_the_logits_in_many_batches_whatever_predict_makes_of_them(
 def test_bfloat16_scores_alike_and_is_kept_apart(folder: Path, tmp_path: Path) -> None:
     settings = Settings(rerank_model=f"cross-encoder:{folder}", rootdir=str(tmp_path), precision="bfloat16")
     parts: Any = SimpleNamespace(settings=settings, stores=StoreRoom(settings))
-    half = create(parts)
+    half = create_cross_encoder(parts)
     assert half.revision == f"{revision_of(str(folder))}-bfloat16"
     exact = CrossEncoderReranker(str(folder), ArrayStore([], tmp_path / "s")).rerank("return a lamp", hits_of(TEXTS))
     scores = {hit.chunk.text: hit.rerank_score for hit in half.rerank("return a lamp", hits_of(TEXTS))}
@@ -184,7 +183,7 @@ def test_a_device_that_is_not_there_is_named_and_one_that_is_keeps_scores_apart(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     settings = Settings(rerank_model=f"cross-encoder:{folder}", rootdir=str(tmp_path), device="cuda")
     parts: Any = SimpleNamespace(settings=settings, stores=StoreRoom(settings))
-    on_gpu = create(parts)
+    on_gpu = create_cross_encoder(parts)
     assert on_gpu.revision == f"{revision_of(str(folder))}-cuda"
     with pytest.raises(PrerequisiteError, match="--rag-device=cuda, and torch"):
         on_gpu.rerank("return a lamp", hits_of(TEXTS))
@@ -234,10 +233,10 @@ def test_weights_trained_on_get_scores_of_their_own(folder: Path, tmp_path: Path
     model = shutil.copytree(folder, tmp_path / "model")
     settings = Settings(rerank_model=f"cross-encoder:{model}", rootdir=str(tmp_path), mode="auto")
     parts: Any = SimpleNamespace(settings=settings, stores=StoreRoom(settings))
-    first = create(parts)
+    first = create_cross_encoder(parts)
     before = first.rerank("a lamp", hits_of(TEXTS))
     save_model(model, seed=2)
-    second = create(parts)
+    second = create_cross_encoder(parts)
     after = second.rerank("a lamp", hits_of(TEXTS))
     assert (first.model, second.model) == (str(model), str(model))
     assert first.revision != second.revision

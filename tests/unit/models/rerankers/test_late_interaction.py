@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from rag_harness.models.recording.store import ArrayStore, key_of
-from rag_harness.models.rerankers import late_interaction
-from rag_harness.models.rerankers.late_interaction import LateInteractionReranker, create
-from rag_harness.models.rerankers.max_sim import max_sims
-from rag_harness.registry.revisions import REVISIONS
-from rag_harness.settings import Settings
-from rag_harness.types import TokenVectors
+from rag_harness.core.registry import REVISIONS
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import TokenVectors
+from rag_harness.models import rerankers
+from rag_harness.models.array_store import ArrayStore, key_of
+from rag_harness.models.rerankers import LateInteractionReranker, create_late_interaction, max_sims
 from tests.unit.hits import hits_of
 
 
@@ -149,7 +148,7 @@ def test_requests_together_are_each_alone(tmp_path: Path) -> None:
     requests = [("q", hits_of(["none", "both", "one"])), ("one", hits_of(["both", "none"])), ("q", [])] * 9
     ranker, tokens = reranker(tmp_path, [0, 1, 2])
     found = ranker.rerank_many(requests)
-    assert len(requests) > late_interaction._TOGETHER
+    assert len(requests) > rerankers._TOGETHER
     # Once for each of the two rounds in which the requests come.
     assert sorted(tokens.asked) == sorted(
         ["query q", "query one", "document none", "document both", "document one"] * 2
@@ -175,6 +174,6 @@ def test_created_from_settings(tmp_path: Path, mode: Any, kept: int) -> None:
     stores = SimpleNamespace(open=open_store)
     settings = Settings(mode=mode)
     parts = SimpleNamespace(settings=settings, stores=stores, token_embedder=Tokens(FOUND), lexical=Lexical([1, 2]))
-    create(parts).rerank("q", hits_of(["one", "both"]))
+    create_late_interaction(parts).rerank("q", hits_of(["one", "both"]))
     assert opened == [("pairs", "max-sim-test/tokens", f"{REVISIONS['rerankers/max_sim']}-1")]
     assert len(store) == kept

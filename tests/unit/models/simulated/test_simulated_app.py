@@ -11,8 +11,7 @@ import httpx2
 import pytest
 
 from rag_harness.models.prompts import load_prompts
-from rag_harness.models.simulated import SimulatedModel
-from rag_harness.models.simulated.simulated_app import MODEL, SimulatedApp
+from rag_harness.models.simulated_model import MODEL, SimulatedApp, SimulatedModel
 from rag_harness.pipelines.generation import response_format
 from tests.unit.hits import hits_of
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.models.simulated import SimulatedAnswer, SimulatedModel
-from rag_harness.models.simulated.fault_rates import (
+from rag_harness.core.errors import DataError
+from rag_harness.core.text.citations import cited_sources
+from rag_harness.models.simulated_model import (
     DECLINED,
     FAULTS,
     GUESSED,
@@ -18,9 +18,10 @@ from rag_harness.models.simulated.fault_rates import (
     INVENTED,
     MIXED,
     WRONG_MEMORY,
+    SimulatedAnswer,
+    SimulatedModel,
     fault_rate,
 )
-from rag_harness.words.cited import cited_sources
 
 RETURNS = ("returns.md", "# Returns\n\nA lamp can be returned within **45 days**.\n")
 SHIPPING = ("shipping.md", "# Shipping\n\nA lamp is shipped to the Harbour within 3 working days.\n")

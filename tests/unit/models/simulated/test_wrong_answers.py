@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.models.simulated.wrong_answers import changed, names_in, nearest_sentence
+from rag_harness.models.simulated_model import changed, names_in, nearest_sentence
 
 NAMES = ["Harbour", "Lindmoor Mills"]
 

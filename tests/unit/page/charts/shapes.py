@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from rag_harness.page.charts.texts import text_width
+from rag_harness.page.charts.svg import text_width
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _NUMBER = r"-?\d+(?:\.\d+)?"

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.page.charts.axes import Axis, counted, linear, logarithmic, short, wide_apart
-from rag_harness.page.charts.frame import Box, level
-from rag_harness.page.charts.texts import broken, label, shortened, text_width
+from rag_harness.page.charts.frame import Axis, Box, counted, level, linear, logarithmic, short, wide_apart
+from rag_harness.page.charts.svg import broken, label, shortened, text_width
 
 _numbers = st.one_of(st.floats(-1e15, 1e15), st.floats(-1, 1), st.floats(0, 1e-9))
 

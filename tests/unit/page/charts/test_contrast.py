@@ -8,8 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from rag_harness.page.charts import stylesheet
-from rag_harness.page.charts.fills import fills
-from rag_harness.page.charts.series_marks import dash, legend_sample, marker
+from rag_harness.page.charts.frame import dash, fills, legend_sample, marker
 
 _CSS = stylesheet()
 _BLOCKS = re.findall(r":root \{([^}]*)\}", _CSS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_harness.page import charts
 from rag_harness.page.charts import Distribution, Estimate, PieSlice, Series, StackedBar
-from rag_harness.page.charts.pareto import Better
+from rag_harness.page.charts.plots import Better
 from tests.unit.page.charts.examples import EXAMPLES
 from tests.unit.page.charts.shapes import arcs, shapes, texts, view_box
 

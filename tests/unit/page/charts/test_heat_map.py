@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_harness.page.charts import HeatMap, heat_map
-from rag_harness.page.charts.buckets import bucket
+from rag_harness.page.charts.distributions import bucket
 from tests.unit.page.charts.shapes import shapes, texts
 
 

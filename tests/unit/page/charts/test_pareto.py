@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.page.charts import Estimate, Point, pareto
-from rag_harness.page.charts.pareto import Better
+from rag_harness.page.charts.plots import Better
 
 _small = st.integers(-3, 3).map(float)
 _points = st.lists(st.tuples(_small, _small), max_size=15)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from rag_harness.pipelines import experiment
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import PipelineOutput, Query
 from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import PipelineOutput, Query
 
 T = TypeVar("T")
 QUERY = Query("q1", "How long can I return a lamp?")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import (
+from rag_harness.core.errors import (
     CriticalError,
     ModelCallError,
     ModelOutputError,

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError, SettingsError
-from rag_harness.pipelines.endpoint.body import Template
-from rag_harness.types import Query
+from rag_harness.core.errors import ModelCallError, SettingsError
+from rag_harness.core.types import Query
+from rag_harness.pipelines.endpoint.requests import Template
 
 HISTORY = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
 QUERY = Query("q1", 'say "it"', {"selected_text": "π", "history": HISTORY, "k": 5, "user": {"id": 7}})

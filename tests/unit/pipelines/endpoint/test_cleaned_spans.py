@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.models.recording.scrubbing import Cleaner
-from rag_harness.pipelines.endpoint.cleaned_spans import cleaned_span
-from rag_harness.traces.otlp.otlp_json import spans_of_request
-from rag_harness.traces.otlp.otlp_written import request_of
-from rag_harness.traces.span_record import SpanEvent, SpanRecord
+from rag_harness.pipelines.endpoint.spans import cleaned_span
+from rag_harness.pipelines.otel.spans import SpanEvent, SpanRecord, request_of, spans_of_request
 
 KEY = "geheim-12345"
 SPAN = SpanRecord("search", "1" * 32, "2" * 16, "3" * 16, 1_700_000_000 * 10**9, 1_700_000_001 * 10**9)

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import BudgetError, CriticalError, PrerequisiteError, RecordingMissError, SettingsError
-from rag_harness.models.anew import asked_again
-from rag_harness.models.budget import Budget
-from rag_harness.models.meter import Meter
+from rag_harness.core.errors import BudgetError, CriticalError, PrerequisiteError, RecordingMissError, SettingsError
+from rag_harness.core.settings.endpoints import EndpointSpec
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Query, Usage
+from rag_harness.models.call_context import asked_again
+from rag_harness.models.throttling import Budget, Meter
 from rag_harness.pipelines.endpoint.exchange import Exchange
-from rag_harness.settings.endpoint_spec import EndpointSpec
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Query, Usage
 from tests.unit.pipelines.endpoint.services import QUERY, Service
 from tests.unit.server import Reply, as_json, serving
 

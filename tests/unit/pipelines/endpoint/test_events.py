@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import ModelCallError, ModelOutputError
-from rag_harness.pipelines.endpoint.heard import heard_of
-from rag_harness.settings.endpoint_spec import EndpointSpec, StreamReading
+from rag_harness.core.errors import ModelCallError, ModelOutputError
+from rag_harness.core.settings.endpoints import EndpointSpec, StreamReading
+from rag_harness.pipelines.endpoint.decoders import decoder_of
 
 NAMED = (
     b": a comment\r\n\r\n"
@@ -28,7 +28,7 @@ CHAT = (
 
 def heard(content: bytes, kind: str = "sse", cut: int = 7, **stream: str) -> Any:
     spec = EndpointSpec("my_service", "http://h/", kind, stream=StreamReading(**stream))
-    found = heard_of(spec, "text/event-stream; charset=utf-8")
+    found = decoder_of(spec, "text/event-stream; charset=utf-8")
     for start in range(0, len(content), cut):
         found.add(content[start : start + cut])
     return found
@@ -115,7 +115,7 @@ def test_the_response_of_a_tool_is_the_message_with_a_result() -> None:
 
 
 def test_json_in_place_of_a_stream_is_read_as_json() -> None:
-    found = heard_of(EndpointSpec("a", "http://h/", "openai"), "application/json")
+    found = decoder_of(EndpointSpec("a", "http://h/", "openai"), "application/json")
     found.add(b'{"a": ')
     found.add(b"1}")
     assert (found.document(), found.first) == ({"a": 1}, None)

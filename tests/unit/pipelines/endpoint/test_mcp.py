@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.core.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
 from tests.unit.pipelines.endpoint.mcp_server import McpServer, text_result
 from tests.unit.pipelines.endpoint.services import QUERY, Service
 from tests.unit.server import refusal, serving

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.errors import ModelOutputError
-from rag_harness.files.json_text import DEEPEST_JSON
-from rag_harness.pipelines.endpoint.parsing import parsed_json
+from rag_harness.core.errors import ModelOutputError
+from rag_harness.core.json_text import DEEPEST_JSON
+from rag_harness.pipelines.endpoint.decoders import parsed_json
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.pipelines.endpoint.paths import Path
+from rag_harness.core.errors import SettingsError
+from rag_harness.pipelines.endpoint.answer import AnswerPath
 
 SAID: Any = {
     "answer": "a",
@@ -48,7 +48,7 @@ SAID: Any = {
     ],
 )
 def test_what_a_path_finds(path: str, found: list[Any]) -> None:
-    assert Path(path).find(SAID) == found
+    assert AnswerPath(path).find(SAID) == found
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_what_a_path_finds(path: str, found: list[Any]) -> None:
     ],
 )
 def test_a_path_that_finds_nothing_says_what_is_there(path: str, near: str) -> None:
-    assert Path(path).nearest(SAID) == near
+    assert AnswerPath(path).nearest(SAID) == near
 
 
 @pytest.mark.parametrize("path", ["$.a[", "a..", "$[?", "a[*", "$x"])
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(SettingsError, match=r"a: read.answer = .* is no path"):
-        Path(path, "a: read.answer")
+        AnswerPath(path, "a: read.answer")
 
 
 _NAMES = st.sampled_from(["a", "b", "c_d"])
@@ -80,4 +80,4 @@ _JSON: Any = st.recursive(st.integers() | st.none(), lambda inner: st.lists(inne
 @given(_JSON, st.lists(_NAMES | st.integers(0, 3)))
 def test_names_and_places_find_what_the_library_finds(document: Any, steps: list[str | int]) -> None:
     path = "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    assert Path(path).find(document) == list(jsonpath_rfc9535.find(path, document).values())
+    assert AnswerPath(path).find(document) == list(jsonpath_rfc9535.find(path, document).values())

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.placing import BY_ID, BY_NAME, BY_NOTHING, NO_TEXT, OTHER_TEXT, Placing
-from rag_harness.retrieval.documents import document_of
-from rag_harness.types import UNMARKED, Document
-from rag_harness.words.text_origins import TextOrigins
+from rag_harness.core.text.shingles import TextOrigins
+from rag_harness.core.types import UNMARKED, Document
+from rag_harness.pipelines.endpoint.answer import Context
+from rag_harness.pipelines.endpoint.placement import BY_ID, BY_NAME, BY_NOTHING, NO_TEXT, OTHER_TEXT, Placing
+from rag_harness.records.document_ranking import document_of
 
 RETURNS = """# Returns
 

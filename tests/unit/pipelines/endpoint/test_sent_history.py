@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import ModelCallError, SettingsError
-from rag_harness.pipelines.endpoint.sent_history import sent_history
-from rag_harness.settings.endpoint_spec import HistoryLimits
-from rag_harness.settings.endpoints import read_endpoint
-from rag_harness.types import Query
+from rag_harness.core.errors import ModelCallError, SettingsError
+from rag_harness.core.settings.endpoints import HistoryLimits, read_endpoint
+from rag_harness.core.types import Query
+from rag_harness.pipelines.endpoint.requests import sent_history
 from tests.unit.pipelines.endpoint.services import Service
 from tests.unit.server import as_json, serving
 

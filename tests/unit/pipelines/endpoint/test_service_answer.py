@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError, ModelOutputError
-from rag_harness.pipelines.calling import declined
-from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.said import answer_of
-from rag_harness.pipelines.endpoint.service_answer import AnswerReader, ServiceAnswer, finish_reason_of
-from rag_harness.settings.endpoint_spec import AnswerPaths
-from rag_harness.types import Chunk, Hit, Usage
+from rag_harness.core.errors import ModelCallError, ModelOutputError
+from rag_harness.core.settings.endpoints import AnswerPaths
+from rag_harness.core.types import Chunk, Hit, Usage
+from rag_harness.pipelines.endpoint.answer import AnswerReader, Context, ServiceAnswer, answer_of, finish_reason_of
+from rag_harness.pipelines.user_pipelines import declined
 
 SAID: Any = {
     "answer": "45 days",

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from rag_harness.files.log import log
-from rag_harness.pipelines.endpoint import span_server
-from rag_harness.pipelines.endpoint.span_server import PATH, SpanServer, broken_exports
+from rag_harness.core.log import log
+from rag_harness.pipelines.endpoint import spans
+from rag_harness.pipelines.endpoint.spans import PATH, SpanServer, broken_exports
 
 HEAD = f"POST {PATH} HTTP/1.1\r\nContent-Length: 1000\r\n".encode()
 
@@ -65,7 +65,7 @@ def test_what_sends_no_spans_is_not_counted(
 def test_an_exporter_that_falls_silent_is_counted(
     server: SpanServer, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(span_server._Handler, "timeout", 0.05)
+    monkeypatch.setattr(spans._Handler, "timeout", 0.05)
     with socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(HEAD + b"\r\n{")
         assert counted(server, 1)
@@ -80,7 +80,7 @@ def test_a_fault_of_ours_is_logged_and_counted_and_not_printed(
 
     said: list[str] = []
     noted: Callable[..., None] = lambda message, **_: said.append(message)  # noqa: E731
-    monkeypatch.setattr(span_server, "_spans_in", broken)
+    monkeypatch.setattr(spans, "_spans_in", broken)
     monkeypatch.setattr(log, "error", noted)
     sent(server, HEAD + b"\r\n" + b"x" * 1000, resets=False)
     assert counted(server, 1)

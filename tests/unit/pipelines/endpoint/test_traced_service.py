@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError, RecordingMissError, SettingsError, TraceError
-from rag_harness.settings.endpoints import read_endpoints
-from rag_harness.types import Query
+from rag_harness.core.errors import PrerequisiteError, RecordingMissError, SettingsError, TraceError
+from rag_harness.core.settings.endpoints import read_endpoints
+from rag_harness.core.types import Query
 from tests.unit.pipelines.endpoint.services import Service
 from tests.unit.pipelines.endpoint.tracing_service import TracingService, spans_of, tracing_service
 
@@ -202,7 +202,7 @@ def test_garbage_is_refused_and_told_to_who_waits(
 
 
 def test_a_request_too_large_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_harness.pipelines.endpoint import span_server
+    from rag_harness.pipelines.endpoint import spans as span_server
 
     monkeypatch.setattr(span_server, "LARGEST_REQUEST", 1000)
     with tracing_service() as service:

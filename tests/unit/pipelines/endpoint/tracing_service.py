@@ -19,8 +19,7 @@ from uuid import uuid4
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from rag_harness.traces.otlp.otlp_written import request_of
-from rag_harness.traces.span_record import SpanRecord
+from rag_harness.pipelines.otel.spans import SpanRecord, request_of
 from tests.serving import running
 
 _MS = 10**6

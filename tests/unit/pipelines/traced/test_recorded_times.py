@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.models.recording.app_calls import AppCalls
-from rag_harness.models.recording.cassettes import CleanedRequest, Recorded
-from rag_harness.pipelines.traced.recorded_times import as_recorded
-from rag_harness.types import Answer, Call, PipelineOutput, Stage, Usage
+from rag_harness.core.types import Answer, Call, PipelineOutput, Stage, Usage
+from rag_harness.models.recording.cassette_file import Recorded
+from rag_harness.models.recording.playback import AppCalls
+from rag_harness.models.recording.scrubbing import CleanedRequest
+from rag_harness.pipelines.traced_app import as_recorded
 
 CHAT = CleanedRequest("POST", "http://127.0.0.1/v1/chat/completions", {"model": "m", "messages": []})
 VECTORS = CleanedRequest("POST", "http://127.0.0.1/v1/embeddings", {"model": "e", "input": "lamp"})

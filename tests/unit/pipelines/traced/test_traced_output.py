@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.errors import TraceError
-from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.traced.traced_output import output_of
-from rag_harness.traces.seen_trace import read_trace
-from rag_harness.types import Document, PipelineOutput
+from rag_harness.core.errors import TraceError
+from rag_harness.core.types import Document, PipelineOutput
+from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.otel.steps import read_trace
+from rag_harness.pipelines.traced_app import output_of_trace
 from tests.unit.traces.spans import genai, reranker, search
 
 PAGE = "You can return a lamp within 45 days of its delivery"
@@ -17,7 +17,7 @@ HIDDEN = "__REDACTED__"
 
 
 def output(spans: list[object], placing: Placing = KNOWN) -> PipelineOutput:
-    return output_of(read_trace(spans, "x"), placing, "x")  # type: ignore[arg-type]
+    return output_of_trace(read_trace(spans, "x"), placing, "x")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("key", ["returns.md", "returns", "kb/returns.md", "returns.md#chunk_0"])

@@ -15,14 +15,14 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from rag_harness.errors import ModelOutputError, PrerequisiteError, TraceError
-from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.traced.traced_pipeline import TracedPipeline
-from rag_harness.traces.in_process import traced_trial, trial_spans
-from rag_harness.traces.in_process.provider import _attached as attached
-from rag_harness.traces.in_process.provider import new_provider
-from rag_harness.types import Answer, Document, PipelineOutput, Query
-from rag_harness.work.deadline import Deadline
+from rag_harness.core.deadline import Deadline
+from rag_harness.core.errors import ModelOutputError, PrerequisiteError, TraceError
+from rag_harness.core.types import Answer, Document, PipelineOutput, Query
+from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.otel import in_process
+from rag_harness.pipelines.otel.in_process import _attached as attached
+from rag_harness.pipelines.otel.in_process import new_provider
+from rag_harness.pipelines.traced_app import TracedPipeline
 
 TEXT = "You can return a lamp within 45 days"
 ASKED = Query("q1", "return a lamp")
@@ -59,7 +59,7 @@ def provider() -> TracerProvider:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traced_trial, "LATE_SECONDS", 0.2)
+    monkeypatch.setattr(in_process, "LATE_SECONDS", 0.2)
 
 
 def test_the_spans_become_the_output(provider: TracerProvider) -> None:
@@ -362,7 +362,7 @@ def test_on_the_loop_of_trials_what_belongs_to_no_trial_is_lost_unless_it_has_a_
 
 
 def test_only_so_many_trials_that_are_over_are_kept(provider: TracerProvider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial_spans, "_MOST_OVER", 3)
+    monkeypatch.setattr(in_process, "_MOST_OVER", 3)
     for _ in range(5):
         asked(App(provider), provider)
     (spans,) = (found for known, found in attached.items() if known is provider)

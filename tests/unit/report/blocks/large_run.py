@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.measures import default_measures, measure_named
-from rag_harness.report import tables
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.manifest import read_manifest, write_manifest
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Evidence
+from rag_harness.core.types import Case, Evidence
+from rag_harness.evaluation.measures import default_measures, measure_named
+from rag_harness.records.manifest import read_manifest, write_manifest
+from rag_harness.records.row import ExperimentResult
+from rag_harness.tables import reader
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.report.written_once import written_once
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.tables import case, write_run
@@ -52,13 +52,13 @@ def _write_large(output: Path, seed: int) -> None:
 def table_in(output: Path) -> SuiteTable:
     """Return the run's table."""
     more = ["total_ms", "recall@7", "faithfulness"]
-    return tables.read_tables(output, lambda _: [*default_measures(False, 10), *map(measure_named, more)])["e3"]
+    return reader.read_tables(output, lambda _: [*default_measures(False, 10), *map(measure_named, more)])["e3"]
 
 
 def whole_table(output: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteTable:
     """Return the table as it is made where the file is one piece, and nothing is kept."""
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "SEGMENT", 1 << 30)
+        patch.setattr(reader, "SEGMENT", 1 << 30)
         return table_in(output)
 
 

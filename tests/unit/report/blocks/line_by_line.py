@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.measures import Measure, Score
-from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.measures.judged import JudgedMeasure
-from rag_harness.measures.judged.categories import (
+from rag_harness.evaluation.measures import Measure, Score
+from rag_harness.evaluation.measures.judged import (
     ANSWERED_UNANSWERABLE,
     CATEGORY_MEASURES,
     CORRECT_ABSTENTION,
@@ -19,11 +17,13 @@ from rag_harness.measures.judged.categories import (
     UNCLASSIFIED,
     UNMEASURED,
     WRONG_ABSTENTION,
+    JudgedMeasure,
 )
-from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
-from rag_harness.report.blocks.block import RowBlock
-from rag_harness.report.columns import Growing
-from rag_harness.results.score import Author, ScoreLine, read_scores
+from rag_harness.evaluation.measures.measure import CompositeMeasure
+from rag_harness.evaluation.measures.metamorphic import CHECKER, MetamorphicMeasure
+from rag_harness.records.scores import Author, ScoreLine, read_scores
+from rag_harness.tables.blocks import RowBlock
+from rag_harness.tables.judged_columns import Growing
 
 
 class PlainColumn(Growing):

@@ -6,22 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.measures import default_measures, measure_named
-from rag_harness.report import tables
-from rag_harness.report.blocks import blocks_of_file
-from rag_harness.report.blocks.blocks_of_file import block_of
-from rag_harness.report.blocks.keeping import Keeper
-from rag_harness.report.blocks.kinds import row_kind
-from rag_harness.report.blocks.segments import segments
-from rag_harness.report.blocks.shelf import COLUMNS_FOLDER
-from rag_harness.results.cases import CaseFile
-from rag_harness.results.row import parse_row, rows_in
+from rag_harness.evaluation.measures import default_measures, measure_named
+from rag_harness.records.cases import CaseFile
+from rag_harness.records.row import parse_row, rows_in
+from rag_harness.tables import column_cache, reader
+from rag_harness.tables.column_cache import COLUMNS_FOLDER, CacheWriter, block_of, row_kind, segments
 from tests.unit.report.blocks.large_run import PIECE, all_of, table_in, whole_table, write_large
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    monkeypatch.setattr(reader, "SEGMENT", PIECE)
 
 
 def written(output: Path, before: int = 0, spoilt_at: int = -1) -> None:
@@ -31,7 +26,7 @@ def written(output: Path, before: int = 0, spoilt_at: int = -1) -> None:
     lines = [row.line().encode() for row in rows_in(file)]
     file.write_bytes(b"".join(lines[:before]))
     measures = [*default_measures(False, 10), measure_named("faithfulness"), measure_named("total_ms")]
-    keeper = Keeper(file, row_kind(measures, cases, lambda: cases.digest), PIECE)
+    keeper = CacheWriter(file, row_kind(measures, cases, lambda: cases.digest), PIECE)
     for number, line in enumerate(lines[before:]):
         with file.open("ab") as stream:
             stream.write(b"{}\n" * (number == spoilt_at) + line)
@@ -47,7 +42,7 @@ def test_after_the_last_row_nothing_is_read_again(tmp_path: Path, monkeypatch: p
     whole = [piece for piece in segments(tmp_path / "e3.jsonl", PIECE) if piece.is_whole(PIECE)]
     assert len(whole) > 5
     again: list[int] = []
-    monkeypatch.setattr(blocks_of_file, "block_of", lambda *args: again.append(1) or block_of(*args))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(column_cache, "block_of", lambda *args: again.append(1) or block_of(*args))  # type: ignore[func-returns-value]
     assert all_of(table_in(tmp_path)) == expected
     # What stood in the file before is made by its first reader, but for the piece that rows were added to.
     assert len(again) == len(pieces_before_the_last(tmp_path, before))

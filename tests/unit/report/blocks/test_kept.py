@@ -8,18 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.measures.answers import TokenF1
-from rag_harness.report import tables
-from rag_harness.report.blocks import blocks_of_file, made
-from rag_harness.report.blocks.blocks_of_file import block_of
-from rag_harness.report.blocks.segments import segments
-from rag_harness.report.blocks.shelf import COLUMNS_FOLDER
+from rag_harness.evaluation.measures.answers import TokenF1
+from rag_harness.tables import column_cache, reader
+from rag_harness.tables.column_cache import COLUMNS_FOLDER, block_of, segments
 from tests.unit.report.blocks.large_run import PIECE, all_of, table_in, whole_table, write_large
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    monkeypatch.setattr(reader, "SEGMENT", PIECE)
 
 
 @pytest.fixture
@@ -31,7 +28,7 @@ def made_again(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
         counted.append(1)
         return block_of(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(blocks_of_file, "block_of", counting)
+    monkeypatch.setattr(column_cache, "block_of", counting)
 
     def count() -> int:
         number = len(counted)
@@ -109,7 +106,7 @@ def test_a_measure_of_another_version_makes_them_anew(
 
 
 def test_other_code_makes_them_anew(run: Path, monkeypatch: pytest.MonkeyPatch, made_again: Callable[[], int]) -> None:
-    monkeypatch.setattr(made, "package_digest", lambda: "changed")
+    monkeypatch.setattr(column_cache, "package_digest", lambda: "changed")
     table_in(run)
     assert made_again() > 5
 
@@ -120,13 +117,13 @@ def test_values_of_a_users_own_measure_are_kept_for_other_processes_only_with_a_
     monkeypatch.setattr(TokenF1, "__module__", "my_measures")
     table_in(run)
     assert made_again() > 5
-    monkeypatch.setattr(made, "_PROCESS", "another")
+    monkeypatch.setattr(column_cache, "_PROCESS", "another")
     table_in(run)
     assert made_again() > 5
     monkeypatch.setattr(TokenF1, "fingerprint", "1", raising=False)
     table_in(run)
     assert made_again() > 5
-    monkeypatch.setattr(made, "_PROCESS", "a third")
+    monkeypatch.setattr(column_cache, "_PROCESS", "a third")
     table_in(run)
     assert made_again() == 0
 

@@ -12,17 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.measures import Measure, Score, measure_named
-from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.report import tables
-from rag_harness.report.blocks import blocks_of_file
-from rag_harness.report.blocks.keeping import Keeper
-from rag_harness.report.blocks.kinds import score_kind
-from rag_harness.report.blocks.segments import segments
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import read_manifest, write_manifest
-from rag_harness.results.score import CHECKED, SCORES, Author, ScoreLine, row_digest
+from rag_harness.evaluation.measures import Measure, Score, measure_named
+from rag_harness.evaluation.measures.measure import CompositeMeasure
+from rag_harness.records.cases import CaseFile
+from rag_harness.records.manifest import read_manifest, write_manifest
+from rag_harness.records.scores import CHECKED, SCORES, Author, ScoreLine, row_digest
+from rag_harness.tables import column_cache, reader
+from rag_harness.tables.column_cache import CacheWriter, score_kind, segments
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.report.blocks.large_run import all_of
 from tests.unit.report.blocks.line_by_line import LineByLine, PlainColumn
 from tests.unit.rows import failed_row, make_row
@@ -134,22 +131,22 @@ def everything(table: SuiteTable) -> dict[str, Any]:
 
 def table_in(output: Path) -> SuiteTable:
     measures: list[Measure] = [Forgiving(None), *map(measure_named, MEASURES), OfNobody(None)]
-    return tables.read_tables(output, lambda _: measures)["e3"]
+    return reader.read_tables(output, lambda _: measures)["e3"]
 
 
 def plain_table(output: Path) -> SuiteTable:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "Growing", PlainColumn)
-        patch.setattr(tables, "JudgedColumns", LineByLine)
-        patch.setattr(tables, "read_score_blocks", lambda file, _cases, _size: file)
+        patch.setattr(reader, "Growing", PlainColumn)
+        patch.setattr(reader, "JudgedColumns", LineByLine)
+        patch.setattr(reader, "read_score_blocks", lambda file, _cases, _size: file)
         return table_in(output)
 
 
 def made_again(patch: pytest.MonkeyPatch) -> list[int]:
     """Count the blocks that are made of lines."""
     counted: list[int] = []
-    made_of = blocks_of_file.block_of
-    patch.setattr(blocks_of_file, "block_of", lambda *args: counted.append(1) or made_of(*args))  # type: ignore[func-returns-value]
+    made_of = column_cache.block_of
+    patch.setattr(column_cache, "block_of", lambda *args: counted.append(1) or made_of(*args))  # type: ignore[func-returns-value]
     return counted
 
 
@@ -168,7 +165,7 @@ def test_the_scores_that_count_are_those_of_the_lines_one_by_one(run: Path, seed
     expected = everything(plain_table(run))
     assert everything(table_in(run)) == expected
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "SEGMENT", PIECE)
+        patch.setattr(reader, "SEGMENT", PIECE)
         assert everything(table_in(run)) == expected
         counted = made_again(patch)
         assert everything(table_in(run)) == expected
@@ -190,7 +187,7 @@ def keep(run: Path, lines: list[ScoreLine], before: int, spoilt_at: int = -1) ->
     """Write scores that are looked at as they come, but for those ``before``."""
     write(run, b"".join(line.line() for line in lines[:before]), b"")
     file, cases = run / SCORES / "e3.jsonl", CaseFile(run, "queries")
-    keeper = Keeper(file, score_kind(cases.position, lambda: cases.digest), PIECE)
+    keeper = CacheWriter(file, score_kind(cases.position, lambda: cases.digest), PIECE)
     for number, score in enumerate(lines[before:]):
         with file.open("ab") as stream:
             stream.write(b"{}\n" * (number == spoilt_at) + score.line())
@@ -205,7 +202,7 @@ def test_after_the_last_score_nothing_is_read_again(
 ) -> None:
     keep(run, many(), before)
     expected = everything(plain_table(run))
-    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    monkeypatch.setattr(reader, "SEGMENT", PIECE)
     table_in(run)  # the rows are kept by now
     keep(run, many(), before)
     counted = made_again(monkeypatch)
@@ -217,12 +214,12 @@ def test_after_the_last_score_nothing_is_read_again(
 def test_a_file_of_scores_that_others_write_to_gets_no_wrong_block(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(run, many(), 0, spoilt_at=20)
     expected = everything(plain_table(run))
-    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    monkeypatch.setattr(reader, "SEGMENT", PIECE)
     assert everything(table_in(run)) == expected
 
 
 def test_a_changed_score_makes_its_block_anew_and_no_other(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    monkeypatch.setattr(reader, "SEGMENT", PIECE)
     keep(run, many(), 0)
     before = everything(table_in(run))
     file = run / SCORES / "e3.jsonl"

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.report.brief.gate_lines import failed_gate_lines
-from rag_harness.report.brief.gates_state import gates_state
-from rag_harness.report.brief.writer import LineWriter
-from rag_harness.results.causes import CauseLine
+from rag_harness.records.causes import CauseLine
+from rag_harness.tables.brief_lines import LineWriter, failed_gate_lines
+from rag_harness.tables.gate_states import gates_state
 from tests.unit.report.standing_tables import kinds, table
 
 LABELS = kinds(a=2, b=2)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.report.brief.leads import NOTHING_NAMED, Field, Headline, fields_of
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.wrong import all_with_wrong
-from rag_harness.results.manifest import SuiteRecord
+from rag_harness.records.manifest import SuiteRecord
 from rag_harness.stats import difference_interval
+from rag_harness.tables.answer_warnings import all_with_wrong
+from rag_harness.tables.standings import NOTHING_NAMED, Field, Headline, fields_of
+from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.report.standing_tables import kinds, table
 
 N = 60

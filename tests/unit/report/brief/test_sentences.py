@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.report.brief import brief_of, first_sentences
-from rag_harness.report.brief.sentences import percent
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.wording import listed, short
-from rag_harness.results.causes import CauseLine
-from rag_harness.results.manifest import RunManifest, SuiteRecord
+from rag_harness.records.causes import CauseLine
+from rag_harness.records.manifest import RunManifest, SuiteRecord
+from rag_harness.tables.brief import brief_of
+from rag_harness.tables.brief_sentences import first_sentences, percent
+from rag_harness.tables.suite_table import SuiteTable
+from rag_harness.tables.wording import listed, short
 from tests.unit.report.standing_tables import kinds, table
 
 N = 60

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rag_harness.gates import Gate, parse_gate
-from rag_harness.report.brief.shortfalls import Shortfall, shortfalls
-from rag_harness.results.causes import CauseLine
+from rag_harness.records.causes import CauseLine
+from rag_harness.runs.gates import Gate, parse_gate
+from rag_harness.tables.brief import Shortfall, shortfalls
 from tests.unit.report.standing_tables import kinds, table
 
 N, WRONG = 40, 6

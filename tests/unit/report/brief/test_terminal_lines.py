@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from rag_harness.report.brief import Brief, brief_of, first_sentences
-from rag_harness.report.brief.terminal_lines import brief_lines, quiet_lines
-from rag_harness.report.brief.writer import Line
-from rag_harness.report.suite_table import CaseState, SuiteTable
-from rag_harness.results.causes import CauseLine
-from rag_harness.results.manifest import RunManifest, SuiteRecord
+from rag_harness.records.causes import CauseLine
+from rag_harness.records.manifest import RunManifest, SuiteRecord
+from rag_harness.tables.brief import Brief, brief_of
+from rag_harness.tables.brief_lines import Line, brief_lines, quiet_lines
+from rag_harness.tables.brief_sentences import first_sentences
+from rag_harness.tables.suite_table import CaseState, SuiteTable
 from tests.unit.report.standing_tables import Values, kinds, table
 
 RNG = np.random.default_rng(9)

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rag_harness.errors import ChunkTooLongError, SettingsError
-from rag_harness.protocols import Tokenizer
-from rag_harness.registry import resolve
+from rag_harness.core.errors import ChunkTooLongError, SettingsError
+from rag_harness.core.protocols import Tokenizer
+from rag_harness.core.registry import resolve
+from rag_harness.core.types import Chunk, Document
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.retrieval.chunking.sections import chunk_document
-from rag_harness.types import Chunk, Document
+from rag_harness.retrieval.chunking.chunkers import chunk_sections
 
 CORPUS = Path(__file__).parents[4].parent / "shared/data/markdown_docs"
 SPECIAL = 2
@@ -70,7 +70,7 @@ def cut(text: str, max_tokens: int = 512, overlap: int = 0, tokenizer: Tokenizer
     """Chunk a page and check what holds for every page."""
     tokenizer, settings = tokenizer or Words(), ChunkingSettings(max_tokens, overlap)
     document = Document("page.md", text, "Page", {"topic": "x"})
-    chunks = chunk_document(document, tokenizer, settings)
+    chunks = chunk_sections(document, tokenizer, settings)
     assert_sound(document, chunks, tokenizer, settings)
     return chunks
 
@@ -337,14 +337,14 @@ def test_sizes_that_cannot_be_used_are_refused(max_tokens: int, overlap: int) ->
 
 def test_indexes_start_anew_in_every_document() -> None:
     pages = [Document("a.md", "# A\nx\n# B\ny", "A"), Document("b.md", "z", "B")]
-    ids = [chunk.chunk_id for page in pages for chunk in chunk_document(page, Words(), LARGE)]
+    ids = [chunk.chunk_id for page in pages for chunk in chunk_sections(page, Words(), LARGE)]
     assert ids == ["a.md#chunk_0", "a.md#chunk_1", "b.md#chunk_0"]
 
 
 def test_counting_is_batched_and_a_large_page_takes_seconds() -> None:
     page, words = "# A\n\n" + ("Some words here, and more. " * 40 + "\n\n- item\n- item\n\n") * 250, Words()
     begin = perf_counter()
-    chunk_document(Document("a.md", page, "A"), words, LARGE)
+    chunk_sections(Document("a.md", page, "A"), words, LARGE)
     assert perf_counter() - begin < 5
     assert words.calls < 10
 
@@ -359,7 +359,7 @@ def test_the_corpus_keeps_all_its_text(sizes: ChunkingSettings, each: int) -> No
     tokenizer = mini_lm()
     for file in files[::each]:
         document = Document(file.name, file.read_bytes().decode("utf-8"), file.stem)
-        chunks = chunk_document(document, tokenizer, sizes)
+        chunks = chunk_sections(document, tokenizer, sizes)
         assert_sound(document, chunks, tokenizer, sizes)
         front = re.match(r"---\n.*?\n---\n", document.text, re.DOTALL)
         assert_covers(document.text, chunks, front.end() if front else 0)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rag_harness.errors import ChunkTooLongError, SettingsError
+from rag_harness.core.errors import ChunkTooLongError, SettingsError
+from rag_harness.core.types import Chunk
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.types import Chunk
 from tests.unit.cuts import FRONT, assert_keeps_all, assert_no_row_is_cut, cut, words
 from tests.unit.retrieval.chunking import test_chunking as pages
 

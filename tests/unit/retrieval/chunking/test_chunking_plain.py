@@ -11,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rag_harness.dataset.ingest.markdown import load
+from rag_harness.core.types import Chunk, Document
+from rag_harness.data.loaders.text import load_markdown
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.retrieval.chunking.plain import chunk_document
-from rag_harness.retrieval.chunking.sections import chunk_document as cut_by_sections
-from rag_harness.retrieval.chunking.unmarked import references_of, unmarked
-from rag_harness.types import Chunk, Document
+from rag_harness.retrieval.chunking.chunkers import chunk_plain
+from rag_harness.retrieval.chunking.chunkers import chunk_sections as cut_by_sections
+from rag_harness.retrieval.chunking.markdown import references_of, unmarked
 from tests.unit.retrieval.chunking import test_chunking as pages
 
 KB = Path(__file__).parents[4] / "data" / "kb"
@@ -26,7 +26,7 @@ WORD = re.compile(r"[^\W_]+")
 def both(text: str, most: int = 512, overlap: int = 0) -> tuple[list[Chunk], list[Chunk]]:
     """Cut a page by both chunkers, and check that the cuts are the same."""
     document, lengths = Document("page.md", text, "Page", {"topic": "x"}), ChunkingSettings(most, overlap)
-    marked, plain = (cut(document, pages.Words(), lengths) for cut in (cut_by_sections, chunk_document))
+    marked, plain = (cut(document, pages.Words(), lengths) for cut in (cut_by_sections, chunk_plain))
     assert [places(chunk) for chunk in plain] == [places(chunk) for chunk in marked]
     assert all(chunk.metadata == {"topic": "x", "markup": "taken off"} for chunk in plain)
     assert all(chunk.text.strip() for chunk in plain)
@@ -132,7 +132,7 @@ def test_code_that_is_cut_stays_code(fence: str) -> None:
 
 def test_every_quote_of_the_study_is_found_where_it_was() -> None:
     """Otherwise the two experiments could not be compared by what evidence they were given."""
-    documents = {file.name: load(file, file.name) for file in sorted(KB.glob("*.md"))}
+    documents = {file.name: load_markdown(file, file.name) for file in sorted(KB.glob("*.md"))}
     chunks = {name: [[folded(chunk.text) for chunk in cut] for cut in both(document.text)]
               for name, document in documents.items()}  # fmt: skip
     quotes = [

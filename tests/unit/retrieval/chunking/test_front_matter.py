@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.retrieval.chunking.front_matter import front_matter
+from rag_harness.retrieval.chunking.packing import front_matter
 
 
 def test_plain_values_quotes_numbers_and_comments() -> None:

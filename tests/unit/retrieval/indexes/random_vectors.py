@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag_harness.protocols import Index
-from rag_harness.types import Chunk, Matrix
+from rag_harness.core.protocols import Index
+from rag_harness.core.types import Chunk, Matrix
 from tests.unit.hits import chunks_of
 
 

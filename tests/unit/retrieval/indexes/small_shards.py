@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
-from rag_harness.retrieval.indexes.shards import ShardFolder
-from rag_harness.types import Matrix
+from rag_harness.core.types import Matrix
+from rag_harness.retrieval.indexes.edge import EdgeIndex
+from rag_harness.retrieval.indexes.shard_files import ShardFolder
 from tests.unit.hits import chunks_of
 
 WORDS = [f"text {n}" for n in range(60)]

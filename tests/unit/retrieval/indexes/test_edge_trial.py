@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rag_harness.retrieval.indexes import LiveIndexError
+from rag_harness.retrieval.indexes.edge import EdgePoints
 from rag_harness.retrieval.indexes.edge_trial import shard_fault
-from rag_harness.retrieval.indexes.live import LiveIndexError
-from rag_harness.retrieval.indexes.live_edge import EdgePoints
 
 
 @pytest.fixture

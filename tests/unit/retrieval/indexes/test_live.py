@@ -10,13 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag_harness.retrieval.indexes import live_edge
-from rag_harness.retrieval.indexes.live import LiveIndexError, LivePoints
-from rag_harness.retrieval.indexes.live_edge import EdgePoints
-from rag_harness.retrieval.indexes.live_server import ServerPoints
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Vector
+from rag_harness.retrieval.indexes import LiveIndexError, LivePoints, edge
+from rag_harness.retrieval.indexes.edge import EdgePoints
 from rag_harness.retrieval.indexes.qdrant import open_points
-from rag_harness.settings import Settings
-from rag_harness.types import Vector
+from rag_harness.retrieval.indexes.server import ServerPoints
 from tests.unit.retrieval.indexes.random_vectors import random_rows
 from tests.unit.retrieval.indexes.server.stub import cluster_stub
 
@@ -132,7 +131,7 @@ def test_a_dead_server_is_named(tmp_path: Path) -> None:
 def test_a_graph_is_made_where_it_is_worth_it_and_what_comes_later_is_found_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_edge, "GRAPH_FROM", 500)
+    monkeypatch.setattr(edge, "GRAPH_FROM", 500)
     rows, points = random_rows(700), EdgePoints(tmp_path / "shard")
     points.add(range(499), rows[:499])
     points.tidy()

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from qdrant_client.local.qdrant_local import QdrantLocal
 
-from rag_harness.errors import SettingsError
-from rag_harness.registry import resolve
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.registry import resolve
+from rag_harness.core.settings import Settings
 from rag_harness.retrieval.indexes import memory, qdrant
-from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
-from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex
-from rag_harness.settings import Settings
+from rag_harness.retrieval.indexes.edge import EdgeIndex
+from rag_harness.retrieval.indexes.server import QdrantIndex
 from tests.unit.retrieval.indexes.random_vectors import named, random_rows
 
 
@@ -63,9 +63,9 @@ from pathlib import Path
 from types import SimpleNamespace
 import numpy as np
 from rag_harness.retrieval.indexes.qdrant import create
-from rag_harness.settings import Settings
+from rag_harness.core.settings import Settings
 from tests.unit.retrieval.indexes.random_vectors import named, random_rows
-from rag_harness.types import Chunk
+from rag_harness.core.types import Chunk
 embedder = SimpleNamespace(model="hashing", revision="1")
 settings = Settings(rootdir={str(tmp_path)!r})
 index = create(SimpleNamespace(settings=settings, embedder=embedder, content_digest="ab" * 16))

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.errors import CriticalError
-from rag_harness.files import room
-from rag_harness.files.log import log
-from rag_harness.protocols import PersistentIndex
-from rag_harness.retrieval.indexes import edge_shard, qdrant_edge, shards
-from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex, create
-from rag_harness.retrieval.indexes.shards import MARKER, ShardFolder
-from rag_harness.settings import Settings
-from rag_harness.types import Chunk, Matrix
+from rag_harness.core import cache
+from rag_harness.core.errors import CriticalError
+from rag_harness.core.log import log
+from rag_harness.core.protocols import PersistentIndex
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Chunk, Matrix
+from rag_harness.retrieval.indexes import edge, shard_files
+from rag_harness.retrieval.indexes.edge import EdgeIndex, create
+from rag_harness.retrieval.indexes.shard_files import MARKER, ShardFolder
 from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
 
 DIGEST = "0123456789abcdef" * 2
@@ -123,7 +123,7 @@ def test_vector_of_another_length_is_an_error_that_says_so(tmp_path: Path) -> No
 
 
 def test_graph_from_the_threshold_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant_edge, "GRAPH_FROM", 3000)
+    monkeypatch.setattr(edge, "GRAPH_FROM", 3000)
     rows, queries = random_rows(3000), random_rows(50, seed=1)
     index, below = built(tmp_path / "graph", rows), built(tmp_path / "exact", rows[:2999])
     assert index._shard is not None
@@ -140,12 +140,12 @@ def test_graph_from_the_threshold_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_scores_of_the_graph_are_those_of_the_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = random_rows(300)
     exact = built(tmp_path / "exact", rows).search(rows[7], 5)
-    monkeypatch.setattr(qdrant_edge, "GRAPH_FROM", 300)
+    monkeypatch.setattr(edge, "GRAPH_FROM", 300)
     assert built(tmp_path / "graph", rows).search(rows[7], 5) == exact
 
 
 def test_record_and_replay_compare_with_every_vector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant_edge, "GRAPH_FROM", 2)
+    monkeypatch.setattr(edge, "GRAPH_FROM", 2)
     modes = {mode: create(parts_of(tmp_path, mode=mode)) for mode in ("auto", "live", "record", "replay")}
     for index in modes.values():
         index._chunks = named(2)
@@ -217,8 +217,8 @@ def test_damaged_shard_is_built_again_and_the_log_says_why(
 
 
 def test_a_panic_of_the_engine_is_damage(tmp_path: Path, logged: pytest.LogCaptureFixture, monkeypatch: Any) -> None:
-    monkeypatch.setattr(qdrant_edge, "GRAPH_FROM", 20)
-    monkeypatch.setattr(shards, "_NUMBERS", ())  # or the damage would be seen before the engine is asked
+    monkeypatch.setattr(edge, "GRAPH_FROM", 20)
+    monkeypatch.setattr(shard_files, "_NUMBERS", ())  # or the damage would be seen before the engine is asked
     rows = random_rows(20)
     built(tmp_path, rows)
     (file,) = (tmp_path / "shard").rglob("id_tracker.mappings")
@@ -236,7 +236,7 @@ def test_points_at_a_place_that_none_has_do_not_meet_the_engine(
     # The engine would ask for 100 GB, and end the process.
     file.write_bytes(file.read_bytes()[:-4] + b"\xf0\xff\xff\xff")
     with monkeypatch.context() as patched:
-        patched.setattr(edge_shard, "load", lambda *_: pytest.fail("the engine was asked"))
+        patched.setattr(edge, "load", lambda *_: pytest.fail("the engine was asked"))
         assert not index_in(tmp_path).open(named(20))
     assert "the numbers of its points are damaged" in warnings_in(logged)[0]
     assert len(texts(built(tmp_path, rows), rows[3], 1)) == 1
@@ -246,8 +246,8 @@ READ = """
 import sys
 from pathlib import Path
 import numpy as np
-from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
-from rag_harness.retrieval.indexes.shards import ShardFolder
+from rag_harness.retrieval.indexes.edge import EdgeIndex
+from rag_harness.retrieval.indexes.shard_files import ShardFolder
 from tests.unit.hits import chunks_of
 rows = np.random.default_rng(0).normal(size=(50, 24)).astype(np.float32)
 index = EdgeIndex(ShardFolder(Path(sys.argv[1]) / "shard", "0123456789abcdef" * 2))
@@ -324,7 +324,7 @@ index.upsert(chunks, rows)
 
 
 def test_a_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edge_shard, "vectors_digest", lambda *_: 1 / 0)
+    monkeypatch.setattr(edge, "vectors_digest", lambda *_: 1 / 0)
     with pytest.raises(CriticalError, match="cannot be built: ZeroDivisionError"):
         built(tmp_path, random_rows(5))
     assert [path.name for path in tmp_path.iterdir()] == ["shard.lock"]
@@ -359,7 +359,7 @@ def test_replay_leaves_a_shard_as_it_is(tmp_path: Path, damaged: bool) -> None:
 
 
 def test_temporary_shard_gets_no_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant_edge, "GRAPH_FROM", 20)
+    monkeypatch.setattr(edge, "GRAPH_FROM", 20)
     index = built(tmp_path, random_rows(20), keeps=False)
     assert index._shard is not None
     assert index._shard.info().indexed_vectors_count == 0
@@ -429,9 +429,9 @@ def test_a_shard_that_finds_no_room_is_built_for_this_process_or_named(
 ) -> None:
     rows = random_rows(20)
     with monkeypatch.context() as patched:
-        patched.setattr(room, "free", lambda folder: 0 if folder.is_relative_to(tmp_path) else 1 << 40)
+        patched.setattr(cache, "free", lambda folder: 0 if folder.is_relative_to(tmp_path) else 1 << 40)
         assert texts(built(tmp_path, rows), rows[3], 1) == ["text 3"]
     assert "cannot be kept" in warnings_in(logged)[0]
-    monkeypatch.setattr(room, "free", lambda _: 0)
+    monkeypatch.setattr(cache, "free", lambda _: 0)
     with pytest.raises(CriticalError, match="cannot be built: NoRoomError: There is no room below"):
         built(tmp_path / "other", rows)

@@ -15,15 +15,13 @@ from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 from qdrant_client.local.local_collection import LocalCollection
 
-from rag_harness.errors import SettingsError
-from rag_harness.files.log import log
-from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex, create
-from rag_harness.retrieval.indexes.server.connection import connect
-from rag_harness.retrieval.indexes.server.points import point_id
-from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
-from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
-from rag_harness.settings import Settings
-from rag_harness.types import Chunk, Matrix
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.log import log
+from rag_harness.core.settings import Settings
+from rag_harness.core.types import Chunk, Matrix
+from rag_harness.retrieval.indexes.server import QdrantIndex, create
+from rag_harness.retrieval.indexes.server_collection import CollectionContent, ServerCollection, point_id
+from rag_harness.retrieval.indexes.server_connection import ClusterOptions, connect
 from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
 
 

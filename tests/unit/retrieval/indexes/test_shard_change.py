@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.retrieval.indexes import edge_shard, qdrant_edge, shard_change
-from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
-from rag_harness.retrieval.indexes.shards import MARKER
-from rag_harness.types import Matrix
+from rag_harness.core.types import Matrix
+from rag_harness.retrieval.indexes import edge
+from rag_harness.retrieval.indexes.edge import EdgeIndex
+from rag_harness.retrieval.indexes.shard_files import MARKER
 from tests.unit.hits import chunks_of
 from tests.unit.retrieval.indexes.random_vectors import random_rows
 from tests.unit.retrieval.indexes.small_shards import WORDS, folder_of, indexed, rows_of
@@ -32,14 +32,14 @@ def answers(index: EdgeIndex, k: int = 12) -> list[list[tuple[str, str, float, i
 @pytest.fixture(autouse=True)
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Give small shards a graph, and count the shards that are built anew."""
-    monkeypatch.setattr(qdrant_edge, "GRAPH_FROM", 5)
-    counted, write = list[int](), edge_shard.write
+    monkeypatch.setattr(edge, "GRAPH_FROM", 5)
+    counted, write = list[int](), edge.write_shard
 
     def counting(folder: Path, vectors: Matrix, graph: bool) -> None:
         counted.append(1)
         write(folder, vectors, graph)
 
-    monkeypatch.setattr(edge_shard, "write", counting)
+    monkeypatch.setattr(edge, "write", counting)
     return counted
 
 
@@ -92,7 +92,7 @@ def test_a_hundred_changes_in_any_order_come_to_what_a_new_index_is(steps: list[
 
 def check_changes(steps: list[tuple[str, int, str]]) -> None:
     with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(shard_change, "MOST_BESIDE", 10.0)
+        patched.setattr(edge, "MOST_BESIDE", 10.0)
         folder, texts = Path(made), list(WORDS[:12])
         indexed(folder, texts)
         for how, at, text in steps:

@@ -14,15 +14,12 @@ from fastapi import APIRouter, Depends, FastAPI, Form, Request, UploadFile
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from rag_harness.service.access.bodies import Pace
-from rag_harness.service.access.capacity import a_place
-from rag_harness.service.access.installing import install
-from rag_harness.service.access.principal import Principal
-from rag_harness.service.access.quota import grant
-from rag_harness.service.access.who_asks import Access, GuardedRoute, asks
+from rag_harness.service.authentication import Access, GuardedRoute, asks
+from rag_harness.service.database import Database, StateError
+from rag_harness.service.keys import Principal, grant
+from rag_harness.service.middleware import a_place, install
 from rag_harness.service.options import Options
-from rag_harness.service.state.database import Database
-from rag_harness.service.state.problems import StateError
+from rag_harness.service.request_bodies import Pace
 
 URL = "http://127.0.0.1:8000"
 Queries = Annotated[Principal, Depends(asks("query"))]

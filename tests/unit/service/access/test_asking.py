@@ -11,13 +11,13 @@ import httpx
 import pytest
 from starlette.datastructures import Headers
 
-from rag_harness.errors import SettingsError
-from rag_harness.files.log import log
-from rag_harness.service.access.binding import check_host, check_page, is_this_machine
-from rag_harness.service.access.service_keys import make, revoke
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.log import log
+from rag_harness.service.authentication import check_host, check_page, is_this_machine
+from rag_harness.service.database import Database
+from rag_harness.service.keys import make_key, revoke_key
 from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.state.database import Database
 from tests.unit.service.access.small_app import Asking, create_app, opened
 
 
@@ -42,16 +42,16 @@ def test_from_the_first_key_on_one_is_needed(db: Database, tmp_path: Path) -> No
     app = create_app(db)
     assert Asking(app).ask().status_code == 200
     with opened(tmp_path) as another_process:
-        key = make(another_process, ["query"])
+        key = make_key(another_process, ["query"])
     assert told(Asking(app).ask()) == (401, "key_missing")
     assert Asking(app, key).ask().status_code == 200
 
 
 def test_revoking_counts_at_once_and_opens_nothing(db: Database, tmp_path: Path) -> None:
-    app, key = create_app(db), make(db, ["query"])
+    app, key = create_app(db), make_key(db, ["query"])
     assert Asking(app, key).ask().status_code == 200
     with opened(tmp_path) as another_process:
-        revoke(another_process, 1)
+        revoke_key(another_process, 1)
     assert told(Asking(app, key).ask()) == (401, "key_unknown")
     assert told(Asking(app).ask()) == (401, "key_missing")
 
@@ -63,8 +63,8 @@ def test_a_server_for_others_is_closed_without_keys(db: Database) -> None:
 
 
 def test_401_says_how_and_a_wrong_key_is_as_unknown_as_a_revoked_one(db: Database) -> None:
-    app, key = create_app(db), make(db, ["query"])
-    revoke(db, 1)
+    app, key = create_app(db), make_key(db, ["query"])
+    revoke_key(db, 1)
     wrong, revoked = Asking(app, "rh_wrong").ask(), Asking(app, key).ask()
     assert wrong.headers["www-authenticate"] == "Bearer"
     assert wrong.content == revoked.content
@@ -82,13 +82,13 @@ def test_401_says_how_and_a_wrong_key_is_as_unknown_as_a_revoked_one(db: Databas
     ],
 )
 def test_a_key_comes_as_bearer_or_in_its_own_header(db: Database, headers: dict[str, str]) -> None:
-    app, key = create_app(db), make(db, ["query"])
+    app, key = create_app(db), make_key(db, ["query"])
     assert Asking(app, headers={name: value.format(key=key) for name, value in headers.items()}).ask().is_success
 
 
 @pytest.mark.parametrize("headers", [{"Authorization": "{key}"}, {"Authorization": "Basic {key}"}, {"Cookie": "{key}"}])
 def test_a_key_that_comes_otherwise_is_none(db: Database, headers: dict[str, str]) -> None:
-    app, key = create_app(db), make(db, ["query"])
+    app, key = create_app(db), make_key(db, ["query"])
     asking = Asking(app, headers={name: value.format(key=key) for name, value in headers.items()})
     assert told(asking.ask()) == (401, "key_missing")
     assert told(asking("POST", f"/query?key={key}&api_key={key}", json={"query": "q"})) == (401, "key_missing")
@@ -96,7 +96,7 @@ def test_a_key_that_comes_otherwise_is_none(db: Database, headers: dict[str, str
 
 def test_a_missing_scope_is_named(db: Database) -> None:
     app = create_app(db)
-    query, ingest, admin = (Asking(app, make(db, [scope])) for scope in ("query", "ingest", "admin"))
+    query, ingest, admin = (Asking(app, make_key(db, [scope])) for scope in ("query", "ingest", "admin"))
     refused = query("GET", "/documents/1")
     assert told(refused) == (403, "scope_missing")
     assert refused.json()["scope"] == "ingest"
@@ -107,7 +107,7 @@ def test_a_missing_scope_is_named(db: Database) -> None:
 
 def test_a_strangers_body_is_not_read(db: Database) -> None:
     app, read = create_app(db), []
-    make(db, ["query"])
+    make_key(db, ["query"])
 
     async def endless() -> AsyncIterator[bytes]:
         for number in range(10_000):
@@ -126,7 +126,7 @@ def test_a_strangers_body_is_not_read(db: Database) -> None:
 def test_no_key_is_logged(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[Any] = []
     monkeypatch.setattr(log, "handle", lambda record: logged.append((record.getMessage(), record.exc_info)))
-    app, key = create_app(db), make(db, ["query"])
+    app, key = create_app(db), make_key(db, ["query"])
     Asking(app, key)("GET", "/fails")
     Asking(app, key + "x").ask()
     assert len(logged) == 1
@@ -194,7 +194,7 @@ def test_our_own_page_may_ask(keyless: Asking) -> None:
 
 
 def test_with_a_key_any_host_will_do(db: Database) -> None:
-    key = make(db, ["query"])
+    key = make_key(db, ["query"])
     headers = {"Host": "rag.example", "Origin": "https://front.example"}
     assert Asking(create_app(db), key, headers).ask().is_success
 

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from rag_harness.service.access.capacity import AnsweringPlaces
+from rag_harness.service.database import Database
+from rag_harness.service.middleware import AnsweringPlaces
 from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.state.database import Database
 from tests.unit.service.access.small_app import Asking, create_app
 
 ASKED = {"query": "q"}

@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from rag_harness.files.log import log
-from rag_harness.service.access.headers import Headers, Unforeseen
-from rag_harness.service.access.service_keys import make
+from rag_harness.core.log import log
+from rag_harness.service.database import Database
+from rag_harness.service.keys import make_key
+from rag_harness.service.middleware import Headers, Unforeseen
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.state.database import Database
 from tests.unit.service.access.small_app import Asking, create_app
 
 
@@ -58,7 +58,7 @@ def test_a_damaged_state_is_503_and_says_what_to_do_without_a_path(keyless: Aski
 
 
 def test_a_database_that_cannot_be_read_is_503(db: Database) -> None:
-    key = make(db, ["query"])
+    key = make_key(db, ["query"])
     db.write_now(lambda rows: rows.execute("ALTER TABLE keys RENAME TO lost"))
     assert problem(Asking(create_app(db), key).ask())["status"] == 503
 

@@ -14,9 +14,8 @@ import httpx2
 import pytest
 import uvicorn
 
-from rag_harness.service.access.binding import listening_on
-from rag_harness.service.access.health_door import with_health_beside
-from rag_harness.service.access.listening import settings
+from rag_harness.service.authentication import listening_on
+from rag_harness.service.server import uvicorn_settings, with_health_beside
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 OTHER = b"GET /other HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
@@ -50,7 +49,7 @@ def served(app: App, most: int = 512) -> Iterator[int]:
                 await asyncio.sleep(0.01)
 
     sockets = listening_on("127.0.0.1", 0)
-    config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=3, **settings(most))
+    config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=3, **uvicorn_settings(most))
     server = with_health_beside(EndsAtOnce)(config)
     thread = threading.Thread(target=server.run, args=(sockets,), name="serves")
     thread.start()

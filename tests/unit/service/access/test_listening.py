@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from fastapi.responses import StreamingResponse
 
-from rag_harness.service.access.listening import Connection
-from rag_harness.service.access.service_keys import make
+from rag_harness.service.database import Database
+from rag_harness.service.keys import make_key
 from rag_harness.service.options import Options
-from rag_harness.service.state.database import Database
+from rag_harness.service.server import Connection
 from tests.unit.service.access.small_app import create_app, opened
 from tests.unit.service.listened import serving
 
@@ -160,7 +160,7 @@ def test_a_client_that_does_not_read_is_left(db: Database) -> None:
 
 
 def test_a_strangers_2_gb_are_answered_before_they_came(db: Database) -> None:
-    make(db, ["query"])
+    make_key(db, ["query"])
     with serving(create_app(db)) as port, connected(port) as client:
         head = b"POST /ingest HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=b\r\n"
         client.sendall(head + b"Content-Length: 2147483648\r\n\r\n")

@@ -14,21 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import SettingsError
-from rag_harness.service.access.principal import NOBODY_ELSE, Principal
-from rag_harness.service.access.quota import grant
-from rag_harness.service.access.rates import Rates, parsed_rate
-from rag_harness.service.access.service_keys import find, listed, make
+from rag_harness.core.errors import SettingsError
+from rag_harness.service.database import Database
+from rag_harness.service.keys import NOBODY_ELSE, Principal, Rates, find_key, grant, list_keys, make_key, parsed_rate
 from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.state.database import Database
 from tests.unit.service.access.small_app import Asking, create_app, opened
 
 CLIENTS = 64
 
 
 def principal(db: Database, quota: int | None = None, rate: str = "") -> Principal:
-    found = find(db, make(db, ["query"], quota=quota, rate=rate))
+    found = find_key(db, make_key(db, ["query"], quota=quota, rate=rate))
     assert found is not None
     return found
 
@@ -51,16 +48,16 @@ async def race(db: Database, asker: Principal, each: int) -> int:
 def test_racing_clients_are_granted_the_limit_exactly(db: Database) -> None:
     asker = principal(db, quota=100)
     assert asyncio.run(race(db, asker, 5)) == 100
-    assert listed(db)[0].used == 100
+    assert list_keys(db)[0].used == 100
 
 
 _ASKS = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from rag_harness.service.access.service_keys import find
-from rag_harness.service.access.quota import grant
+from rag_harness.service.keys import find
+from rag_harness.service.keys import grant
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.state.database import Database
+from rag_harness.service.database import Database
 
 db = Database(Path(sys.argv[1]) / "service.sqlite3")
 asker, kill_after, told = find(db, sys.argv[2]), int(sys.argv[3]), 0
@@ -95,14 +92,14 @@ def asked_in_a_process(folder: Path, key: str, kill_after: int = 0) -> int:
 
 
 def test_killed_midway_and_started_again_it_is_still_exact(db: Database, tmp_path: Path) -> None:
-    key, limit = make(db, ["query"], quota=300), 300
+    key, limit = make_key(db, ["query"], quota=300), 300
     told = asked_in_a_process(tmp_path, key, kill_after=97)
-    used = listed(db)[0].used
+    used = list_keys(db)[0].used
     # What was told was committed before; at most a question a client was granted and its answer lost.
     assert told <= used <= told + CLIENTS
     assert used < limit
     assert asked_in_a_process(tmp_path, key) == limit - used
-    assert listed(db)[0].used == limit
+    assert list_keys(db)[0].used == limit
 
 
 def test_two_processes_share_one_quota(db: Database, tmp_path: Path) -> None:
@@ -119,11 +116,11 @@ def test_questions_are_counted_without_a_quota_and_for_nobody_without_a_key(db: 
     asker = principal(db)
     assert asyncio.run(granted_to(db, asker))
     assert asyncio.run(granted_to(db, NOBODY_ELSE))
-    assert listed(db)[0].used == 1
+    assert list_keys(db)[0].used == 1
 
 
 def test_a_client_is_told_that_waiting_does_not_help(db: Database) -> None:
-    asking = Asking(create_app(db), make(db, ["query"], quota=1))
+    asking = Asking(create_app(db), make_key(db, ["query"], quota=1))
     assert asking.ask().is_success
     refused = asking.ask()
     assert (refused.status_code, refused.json()["code"]) == (429, "quota_used_up")
@@ -132,7 +129,7 @@ def test_a_client_is_told_that_waiting_does_not_help(db: Database) -> None:
 
 
 def test_a_request_that_is_no_question_costs_none(db: Database) -> None:
-    asking = Asking(create_app(db), make(db, ["query"], quota=1))
+    asking = Asking(create_app(db), make_key(db, ["query"], quota=1))
     assert asking("POST", "/query", json={}).status_code == 422
     assert asking.ask().is_success
 
@@ -148,7 +145,7 @@ class Clock:
 
 def test_above_the_rate_a_client_is_told_when_to_come_back(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    asking = Asking(create_app(db), make(db, ["query"], rate="2/minute"))
+    asking = Asking(create_app(db), make_key(db, ["query"], rate="2/minute"))
     first = asking.ask()
     clock.now += 20.5
     second, third = asking.ask(), asking.ask()
@@ -164,7 +161,7 @@ def test_above_the_rate_a_client_is_told_when_to_come_back(db: Database, monkeyp
 
 def test_a_rate_is_of_its_key(db: Database) -> None:
     app = create_app(db, Options("e1", rate="1/hour"))
-    one, other, own = (Asking(app, make(db, ["query"], rate=rate)) for rate in ("", "", "3/hour"))
+    one, other, own = (Asking(app, make_key(db, ["query"], rate=rate)) for rate in ("", "", "3/hour"))
     assert [one.ask().status_code for _ in range(2)] == [200, 429]
     assert [other.ask().status_code for _ in range(2)] == [200, 429]
     assert [own.ask().status_code for _ in range(4)] == [200, 200, 200, 429]
@@ -223,7 +220,7 @@ def test_no_rate_is_none(asker: Principal) -> None:
 
 
 def test_open_paths_have_no_rate(db: Database) -> None:
-    asking: Any = Asking(create_app(db, Options("e1", rate="1/hour")), make(db, ["query"]))
+    asking: Any = Asking(create_app(db, Options("e1", rate="1/hour")), make_key(db, ["query"]))
     assert [asking("GET", "/health").status_code for _ in range(3)] == [200] * 3
 
 

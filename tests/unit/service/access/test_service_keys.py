@@ -10,69 +10,69 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.service.access.service_keys import any_made, find, listed, make, revoke
-from rag_harness.service.state.database import Database
+from rag_harness.service.database import Database
+from rag_harness.service.keys import find_key, has_keys, list_keys, make_key, revoke_key
 from tests.unit.service.access.small_app import opened
 
 
 def test_a_key_has_256_random_bits_and_is_found_as_whose_it_is(db: Database) -> None:
-    key = make(db, ["query", "ingest"], "phone", "acme", "60/minute", 7)
+    key = make_key(db, ["query", "ingest"], "phone", "acme", "60/minute", 7)
     assert re.fullmatch(r"rh_[A-Za-z0-9_-]{43}", key)
-    principal = find(db, key)
+    principal = find_key(db, key)
     assert principal is not None
     assert principal.scopes == {"query", "ingest"}
     assert (principal.label, principal.collection, principal.rate, principal.quota) == ("phone", "acme", "60/minute", 7)
-    assert make(db, ["query"]) != key
+    assert make_key(db, ["query"]) != key
 
 
 def test_the_key_itself_is_nowhere(db: Database, tmp_path: Path) -> None:
-    key = make(db, ["admin"], "laptop")
+    key = make_key(db, ["admin"], "laptop")
     for file in tmp_path.iterdir():
         content = file.read_bytes()
         assert key.encode() not in content
         assert key[3:].encode() not in content
-    assert key not in repr((find(db, key), listed(db)))
+    assert key not in repr((find_key(db, key), list_keys(db)))
 
 
 @pytest.mark.parametrize("presented", ["", "rh_", "rh_" + "A" * 43, "ä", "\ud800", "x" * 100_000])
 def test_what_is_no_key_is_nobodys(db: Database, presented: str) -> None:
-    make(db, ["admin"])
-    assert find(db, presented) is None
+    make_key(db, ["admin"])
+    assert find_key(db, presented) is None
 
 
 def test_digests_are_compared_in_constant_time(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, lengths = make(db, ["query"]), []
+    key, lengths = make_key(db, ["query"]), []
 
     def compare(one: bytes, other: bytes) -> bool:
         lengths.append((len(one), len(other)))
         return False
 
-    assert find(db, key) is not None
+    assert find_key(db, key) is not None
     monkeypatch.setattr(hmac, "compare_digest", compare)
-    assert find(db, key) is None
+    assert find_key(db, key) is None
     assert lengths == [(32, 32)]
 
 
 def test_a_revoked_key_is_nobodys_and_still_needs_a_key(db: Database) -> None:
-    key = make(db, ["query"])
-    key_id = listed(db)[0].key_id
-    assert revoke(db, key_id)
-    assert not revoke(db, key_id)
-    assert not revoke(db, 1 << 63)
-    assert find(db, key) is None
-    assert any_made(db)
+    key = make_key(db, ["query"])
+    key_id = list_keys(db)[0].key_id
+    assert revoke_key(db, key_id)
+    assert not revoke_key(db, key_id)
+    assert not revoke_key(db, 1 << 63)
+    assert find_key(db, key) is None
+    assert has_keys(db)
 
 
 def test_another_process_revokes_at_once(db: Database, tmp_path: Path) -> None:
-    key = make(db, ["query"])
-    assert find(db, key) is not None
+    key = make_key(db, ["query"])
+    assert find_key(db, key) is not None
     with opened(tmp_path) as other:
-        revoke(other, 1)
-    assert find(db, key) is None
+        revoke_key(other, 1)
+    assert find_key(db, key) is None
 
 
 def test_scopes_are_checked_by_their_names(db: Database) -> None:
-    query, admin = find(db, make(db, ["query"])), find(db, make(db, ["admin"]))
+    query, admin = find_key(db, make_key(db, ["query"])), find_key(db, make_key(db, ["admin"]))
     assert query is not None
     assert admin is not None
     assert query.may("query")
@@ -102,7 +102,7 @@ def test_a_key_is_made_listed_and_revoked(tmp_path: Path, capsys: pytest.Capture
     assert main(["keys", "revoke", "1", *state]) == 1
     assert capsys.readouterr().err == "No key 1 is in use: see rag-harness keys list.\n"
     with opened(tmp_path / "state") as db:
-        assert find(db, key) is None
+        assert find_key(db, key) is None
 
 
 def test_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_scope_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_keys_cannot_be_put_there_twice(db: Database) -> None:
-    make(db, ["query"])
+    make_key(db, ["query"])
     again = "INSERT INTO keys (digest, label, scopes, created) SELECT digest, '', '', '' FROM keys"
     with pytest.raises(sqlite3.IntegrityError):
         db.write_now(lambda rows: rows.execute(again))

@@ -7,13 +7,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_harness.service.corpus.corpora import Corpora
-from rag_harness.service.corpus.serving import DEFAULT
-from rag_harness.service.corpus.tenant_collection import TenantCollection
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Query
+from rag_harness.service.corpus.contents import DEFAULT
+from rag_harness.service.corpus.tenant_collections import Corpora, TenantCollection
+from rag_harness.service.database import StateFolder
 from rag_harness.service.options import Options
-from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Query
 
 PAGES = {
     "delivery.md": "# Delivery\n\nA parcel takes three days. Islands take five days.\n",

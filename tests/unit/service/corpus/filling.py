@@ -6,8 +6,8 @@ import asyncio
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from rag_harness.errors import NoRoomError
-from rag_harness.service.corpus import ingest_thread
+from rag_harness.core.errors import NoRoomError
+from rag_harness.service.corpus import intake
 from rag_harness.service.problems import ProblemError
 from tests.unit.service.corpus.corpora import DEFAULT, found, names, opened
 
@@ -30,7 +30,7 @@ async def scenario(root: Path, life: str, most: int) -> None:
 
 def live(root: Path, life: str, most: int, told: Path) -> None:
     """Live once, and write into ``told`` what becomes of it."""
-    ingest_thread._NICE = 0  # the test waits for it
+    intake._NICE = 0  # the test waits for it
     with told.open("w", encoding="utf-8") as said, redirect_stdout(said):
         try:
             asyncio.run(scenario(root, life, most))

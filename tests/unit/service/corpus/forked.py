@@ -10,9 +10,7 @@ from multiprocessing.process import BaseProcess
 def started(work: Callable[..., None], *given: object) -> BaseProcess:
     """Start a process that does ``work``."""
     forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(
-        ["tests.unit.service.corpus.killed", "qdrant_edge", "rag_harness.studies.retail.e2_standard_rag"]
-    )
+    forks.set_forkserver_preload(["tests.unit.service.corpus.killed", "qdrant_edge", "rag_harness.studies.retail"])
     process = forks.Process(target=work, args=given, daemon=True)
     process.start()
     return process

@@ -8,7 +8,7 @@ import random
 import signal
 from pathlib import Path
 
-from rag_harness.service.corpus import ingest_thread
+from rag_harness.service.corpus import intake
 from tests.unit.service.corpus.corpora import opened
 
 NAMES = ("a.md", "b.md", "c/d.md")
@@ -28,7 +28,7 @@ def change_until_killed(root: Path, notes: Path, seed: int) -> None:
 
     SIGPROF kills the process at a random moment, as SIGKILL would: nobody handles it.
     """
-    ingest_thread._NICE = 0  # beside busy processors it would be killed before it has done anything
+    intake._NICE = 0  # beside busy processors it would be killed before it has done anything
     asyncio.run(_change(root, notes, random.Random(seed)))
 
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from rag_harness import pipelines
-from rag_harness.errors import SettingsError
-from rag_harness.service.corpus import document_rows
-from rag_harness.service.corpus.ingest_thread import MOST_OF_ONE
+from rag_harness.core.errors import SettingsError
+from rag_harness.pipelines import experiments
+from rag_harness.service.corpus import document_table
+from rag_harness.service.corpus.intake import MOST_OF_ONE
 from rag_harness.service.problems import ProblemError
 from tests.unit.retrieval.indexes.server.stub import cluster_stub
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, found, names, opened, write_pages
@@ -129,10 +129,10 @@ def test_what_a_stopped_server_had_not_finished_has_failed_and_is_forgotten_afte
     async def scenario() -> None:
         async with opened(tmp_path) as corpora:
             number = corpora.get(DEFAULT).number
-            corpora._state.database.write_now(lambda c: document_rows.begin(c, number, "lost.md"))
-            monkeypatch.setattr(document_rows, "now", lambda: "2020-01-01T00:00:00Z")
-            old, _ = corpora._state.database.write_now(lambda c: document_rows.begin(c, number, "old.md"))
-            corpora._state.database.write_now(lambda c: document_rows.fail(c, old, "why"))
+            corpora._state.database.write_now(lambda c: document_table.begin(c, number, "lost.md"))
+            monkeypatch.setattr(document_table, "now", lambda: "2020-01-01T00:00:00Z")
+            old, _ = corpora._state.database.write_now(lambda c: document_table.begin(c, number, "old.md"))
+            corpora._state.database.write_now(lambda c: document_table.fail(c, old, "why"))
         async with opened(tmp_path) as corpora:
             (lost,) = corpora.get(DEFAULT).documents()
             assert (lost.name, lost.status) == ("lost.md", "failed")
@@ -275,7 +275,7 @@ def test_what_cannot_be_served_is_refused_at_the_start(
     def build(_parts: object) -> object:
         return object()
 
-    monkeypatch.setattr(pipelines, "_registered", lambda: {"mine": SimpleNamespace(load=lambda: build)})
+    monkeypatch.setattr(experiments, "_registered", lambda: {"mine": SimpleNamespace(load=lambda: build)})
 
     async def scenario() -> None:
         async with opened(tmp_path, experiment=experiment):

@@ -11,15 +11,14 @@ from random import Random
 
 import pytest
 
-from rag_harness.files.log import log
-from rag_harness.retrieval.indexes.live import LiveIndexError
-from rag_harness.service.corpus import document_rows
-from rag_harness.service.corpus import tenant_collection as collection_module
-from rag_harness.service.corpus.incoming import Incoming
-from rag_harness.service.corpus.reconciling import DAMAGED
+from rag_harness.core.log import log
+from rag_harness.retrieval.indexes import LiveIndexError
+from rag_harness.service.corpus import document_table
+from rag_harness.service.corpus import tenant_collections as collection_module
+from rag_harness.service.corpus.document_table import DAMAGED
+from rag_harness.service.corpus.intake import Incoming
+from rag_harness.service.database import DATABASE, StateError
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.state.folder import DATABASE
-from rag_harness.service.state.problems import StateError
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, found, names, opened, write_pages
 
 TEXT = "# Stoves\n\nA stove burns gas.\n"
@@ -184,7 +183,7 @@ def test_what_fails_after_the_change_is_done_by_the_next_start(tmp_path: Path, m
                 raise LiveIndexError("The vector index cannot be written: it is gone")
 
             monkeypatch.setattr(collection._lasting.points, "remove", fails)
-            monkeypatch.setattr(document_rows, "remove", fails)
+            monkeypatch.setattr(document_table, "remove", fails)
             done = await collection.ingest("warranty.md", TEXT.encode())
             assert done.status == "ready"
             check_finds(collection, {**PAGES, "warranty.md": TEXT})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.service.corpus.document_names import LONGEST_NAME, checked_name, suffix_of
+from rag_harness.service.corpus.intake import LONGEST_NAME, checked_name, suffix_of
 from rag_harness.service.problems import ProblemError
 
 

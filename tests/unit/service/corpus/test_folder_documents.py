@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import DataError
-from rag_harness.pipelines import experiment
+from rag_harness.core.errors import DataError
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Query
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Query
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, found, names, opened, write_pages
 
 NEW = "# Warranty\n\nA zip is mended for twelve years.\n"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import NoRoomError
-from rag_harness.files import room
-from rag_harness.retrieval.indexes import live_edge
-from rag_harness.service.corpus.incoming import SPARE
+from rag_harness.core import cache
+from rag_harness.core.errors import NoRoomError
+from rag_harness.retrieval.indexes import edge
+from rag_harness.service.corpus.intake import SPARE
 from rag_harness.service.problems import ProblemError
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, opened, write_pages
 from tests.unit.service.corpus.filling import live
@@ -55,7 +55,7 @@ def lived(disk: Path, life: str, most: int) -> tuple[int | None, list[str]]:
 def test_a_disk_in_memory_that_fills(small_disk: Path) -> None:
     status, said = lived(small_disk, "a", 1)
     assert (status, said[1]) == (0, "took a0.md"), said
-    reserved = room.missing(small_disk.glob("state/collections/1/shard/segments/*/vector_storage/vectors/*.mmap"))
+    reserved = cache.missing(small_disk.glob("state/collections/1/shard/segments/*/vector_storage/vectors/*.mmap"))
     leave(small_disk, SPARE + reserved // 2 + 12 * MIB)
     status, said = lived(small_disk, "b", 50)
     assert status == 0, (status, said)
@@ -77,7 +77,7 @@ def test_an_upload_is_refused_before_anything_is_written(tmp_path: Path, monkeyp
             collection = corpora.get(DEFAULT)
             before = collection._lasting.points.ids()
             with monkeypatch.context() as patched:
-                patched.setattr(room, "free", lambda _folder: SPARE)
+                patched.setattr(cache, "free", lambda _folder: SPARE)
                 with pytest.raises(ProblemError) as refused:
                     await collection.ingest("stoves.md", b"# Stoves\n\nA stove burns gas.\n")
                 assert (refused.value.status, refused.value.code) == (507, "no_room")
@@ -97,8 +97,8 @@ def test_room_is_set_aside_before_a_map_is_written(tmp_path: Path) -> None:
     with file.open("wb") as made:
         made.truncate(8 * MIB)
         made.write(b"x" * 4096)
-    room.reserve(tmp_path, MIB)
-    assert room.used_bytes(tmp_path) >= MIB
+    cache.reserve(tmp_path, MIB)
+    assert cache.used_bytes(tmp_path) >= MIB
     assert (file.stat().st_size, file.read_bytes()[:4097]) == (8 * MIB, b"x" * 4096 + b"\0")
 
 
@@ -111,16 +111,16 @@ def test_what_a_quota_refuses_is_no_room(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "posix_fallocate", refuses)
     with pytest.raises(NoRoomError, match=r"map \(Disk quota exceeded\)"):
-        room.reserve(tmp_path, 4096)
+        cache.reserve(tmp_path, 4096)
 
 
 def test_a_graph_that_finds_no_room_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 
-    monkeypatch.setattr(live_edge, "GRAPH_FROM", 10)
-    points = live_edge.EdgePoints(tmp_path / "shard")
+    monkeypatch.setattr(edge, "GRAPH_FROM", 10)
+    points = edge.EdgePoints(tmp_path / "shard")
     points.add(list(range(20)), np.eye(20, dtype=np.float32))
-    monkeypatch.setattr(room, "free", lambda _folder: live_edge._SPARE)
+    monkeypatch.setattr(cache, "free", lambda _folder: edge._LIVE_EDGE_SPARE)
     points.tidy()
     assert points.nearest(np.eye(20, dtype=np.float32)[3], 1)[0][1] == 3
     monkeypatch.undo()

@@ -10,10 +10,9 @@ from functools import partial
 
 import pytest
 
-from rag_harness.dataset.ingest.isolated import Child
-from rag_harness.dataset.ingest.parsed import PassingError
-from rag_harness.service.corpus import ingest_thread
-from rag_harness.service.corpus.ingest_thread import IngestThread
+from rag_harness.data.loaders.child_process import Child, PassingError
+from rag_harness.service.corpus import intake
+from rag_harness.service.corpus.intake import IngestThread
 from rag_harness.service.problems import ProblemError
 
 
@@ -94,7 +93,7 @@ def test_questions_go_before_documents(monkeypatch: pytest.MonkeyPatch) -> None:
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     thread, own = IngestThread(), priority()
-    monkeypatch.setattr(ingest_thread, "_NICE", own + 1)  # 0 for other tests
+    monkeypatch.setattr(intake, "_NICE", own + 1)  # 0 for other tests
     assert (thread.submit(1, priority).result(60), priority()) == (own + 1, own)
     assert thread.close(10)
 

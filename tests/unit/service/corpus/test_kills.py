@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.service.corpus import document_rows
-from rag_harness.service.corpus.corpora import Corpora
+from rag_harness.service.corpus import document_table
+from rag_harness.service.corpus.tenant_collections import Corpora
 from tests.unit.service.corpus.corpora import check_finds, opened
 from tests.unit.service.corpus.forked import started
 from tests.unit.service.corpus.killed import NAMES, TENANT, change_until_killed, text_of, what_may_be
@@ -54,7 +54,7 @@ def _text(line: str) -> str:
 def check_rows(corpora: Corpora, number: int) -> None:
     """Hold the index to the rows: a point for each that questions find, and no other anywhere."""
     database = corpora._state.database
-    ready = database.read(lambda c: set(document_rows.ready_points(c, number)))
+    ready = database.read(lambda c: set(document_table.ready_points(c, number)))
     every = database.read(lambda c: {row["id"] for row in c.execute("SELECT id FROM points")})
     assert corpora.get(TENANT)._lasting.points.ids() == ready == every
     assert not list((corpora._state.path / "incoming").iterdir())

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.service.corpus.live_terms import LiveTerms
+from rag_harness.retrieval.retrievers import Rarity
+from rag_harness.service.corpus.contents import LiveTerms
 from tests.unit.hits import chunks_of
 
 WORDS = ["lamp", "lamps", "fee", "the", "zinc"]

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.service.corpus.preparing import coverage
-from rag_harness.service.corpus.uploads import without_half_characters
-from rag_harness.types import Chunk
+from rag_harness.core.types import Chunk
+from rag_harness.service.corpus.intake import without_half_characters
+from rag_harness.service.corpus.preparation import coverage
 
 SPANS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=6)
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.service.corpus.searching import LiveIndex
-from rag_harness.types import Matrix, Vector
+from rag_harness.core.types import Matrix, Vector
+from rag_harness.service.corpus.search import LiveIndex
 from tests.unit.hits import chunks_of
 
 

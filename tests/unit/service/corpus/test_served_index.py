@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import RegistryError, SettingsError
-from rag_harness.registry import installed, registered
+from rag_harness.core import package
+from rag_harness.core.errors import RegistryError, SettingsError
+from rag_harness.core.registry import registered
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, found, opened, write_pages
 
 POINTS = """
@@ -56,7 +57,7 @@ Own = Callable[[str], None]
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
     """Write the module of the index ``mine``, and register it."""
-    there = installed.entry_points_by()
+    there = package.entry_points_by()
 
     def points(*, group: str, **more: Any) -> Any:
         mine = EntryPoint("mine", "own_index:create", "rag_harness.indexes")
@@ -66,7 +67,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
         (tmp_path / "own_index.py").write_text(f"def create(parts): ...\n{text}")
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "own_index", raising=False)
-        monkeypatch.setattr(installed, "entry_points_by", lambda: points)
+        monkeypatch.setattr(package, "entry_points_by", lambda: points)
         registered.cache_clear()
 
     yield written

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_harness.models.recording.store import ArrayStore, key_of
+from rag_harness.models.array_store import ArrayStore, key_of
 from rag_harness.service.corpus import stores
-from rag_harness.service.corpus.stores import CollectionStores, MemoryStore
-from rag_harness.service.corpus.token_store import TokenStore
+from rag_harness.service.corpus.stores import CollectionStores, MemoryStore, TokenStore
 
 
 def row(value: float, length: int = 4) -> np.ndarray:

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_harness.models.embedders.mock import MockEmbedder
-from rag_harness.models.recording.store import key_of
-from rag_harness.service.corpus.tenant_collection import TenantCollection
-from rag_harness.types import Matrix, TokenVectors
+from rag_harness.core.types import Matrix, TokenVectors
+from rag_harness.models.array_store import key_of
+from rag_harness.models.dry_run import MockEmbedder
+from rag_harness.service.corpus.tenant_collections import TenantCollection
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, found, opened, write_pages
 
 LATE = "embedded/late-interaction"

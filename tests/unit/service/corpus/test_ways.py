@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from rag_harness import pipelines
-from rag_harness.errors import ModelCallError, SettingsError
+from rag_harness.core.errors import ModelCallError, SettingsError
+from rag_harness.core.protocols import Experiment, Retriever
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Answer, Chunk, IndexSpec, PipelineOutput, Query
+from rag_harness.pipelines import experiments
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment, Retriever
-from rag_harness.service.corpus.corpora import Corpora
+from rag_harness.service.corpus.tenant_collections import Corpora
+from rag_harness.service.database import Database
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.state.database import Database
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Answer, Chunk, IndexSpec, PipelineOutput, Query
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, found, names, opened, write_pages
 
 TENTS = "# Tents\n\nA tent is for two.\n\n## Poles\n\nPoles are of steel.\n\n## Pegs\n\nPegs are of wood.\n"
@@ -80,7 +80,7 @@ def titles(monkeypatch: pytest.MonkeyPatch) -> Titles:
 
 
 def register(monkeypatch: pytest.MonkeyPatch, build: Callable[[RunParts], Experiment]) -> None:
-    monkeypatch.setattr(pipelines, "_registered", lambda: {"mine": SimpleNamespace(load=lambda: build)})
+    monkeypatch.setattr(experiments, "_registered", lambda: {"mine": SimpleNamespace(load=lambda: build)})
 
 
 async def texts_found(corpora: Corpora) -> set[tuple[str, str]]:
@@ -123,7 +123,7 @@ def test_texts_are_made_once_and_a_changed_section_makes_only_its_own(tmp_path: 
 def test_a_text_that_cannot_be_made_is_a_clear_error_and_what_was_made_is_kept(
     tmp_path: Path, titles: Titles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_harness.service.corpus.kept_texts._TOGETHER", 1)
+    monkeypatch.setattr("rag_harness.service.corpus.stores._TOGETHER", 1)
 
     async def scenario() -> None:
         kb = write_pages(tmp_path / "kb")
@@ -151,7 +151,7 @@ def test_a_text_that_cannot_be_made_is_a_clear_error_and_what_was_made_is_kept(
 def test_a_start_that_fails_goes_on_with_what_was_made(
     tmp_path: Path, titles: Titles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_harness.service.corpus.kept_texts._TOGETHER", 1)
+    monkeypatch.setattr("rag_harness.service.corpus.stores._TOGETHER", 1)
 
     async def scenario() -> None:
         kb = write_pages(tmp_path / "kb")
@@ -268,7 +268,7 @@ def test_it_finds_what_a_run_finds(tmp_path: Path, writer: str) -> None:
     write_pages(kb, late)
     parts = RunParts(load_settings({"profile": "mock", **options}, {"kb_dir": "kb"}, tmp_path))
     assert len(served) == len(PAGES) + 1
-    assert served == hits_of(pipelines.experiment("t5", parts))
+    assert served == hits_of(experiments.experiment("t5", parts))
 
 
 def test_what_a_service_cannot_index_is_refused_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,7 +354,7 @@ def test_a_server_that_ends_does_not_wait_for_a_writer(tmp_path: Path, titles: T
 def test_a_state_of_the_form_before_is_opened(tmp_path: Path) -> None:
     file = tmp_path / "service.sqlite3"
     with sqlite3.connect(file) as connection:
-        script = files("rag_harness.service.state") / "migrations" / "0001_service.sql"
+        script = files("rag_harness.service") / "migrations" / "0001_service.sql"
         connection.executescript(script.read_text(encoding="utf-8") + "PRAGMA user_version = 1;")
         connection.execute("INSERT INTO collections (name, created) VALUES ('default', '')")
         connection.execute(

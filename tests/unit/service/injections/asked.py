@@ -13,13 +13,11 @@ from typing import Any
 
 import httpx
 
-from rag_harness.service.access.principal import SCOPES
-from rag_harness.service.access.service_keys import make
-from rag_harness.service.app import create_app
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.service.database import StateFolder
+from rag_harness.service.keys import SCOPES, make_key
 from rag_harness.service.options import Options
-from rag_harness.service.server import opened
-from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings.loading import load_settings
+from rag_harness.service.server import create_app, opened
 from tests.unit.service.injections.made import Injection, Topic, topics
 
 ROOT = Path(__file__).parents[4]
@@ -77,7 +75,7 @@ async def tenants(folder: Path, **chosen: Any) -> AsyncIterator[Tenants]:
     options = Options("r1", folder / "state")
     with StateFolder(options.state) as state:
         names = ("attacked", "control", "victim")
-        keys = {name: make(state.database, SCOPES, name, name, "1000000/minute") for name in names}
+        keys = {name: make_key(state.database, SCOPES, name, name, "1000000/minute") for name in names}
         app = create_app(lambda: opened(options, settings, state))
         async with app.router.lifespan_context(app):
             clients = {name: _client(app, key) for name, key in keys.items()}

@@ -11,7 +11,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from rag_harness.files.sources import text_digest
+from rag_harness.core.files import text_digest
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from rag_harness.service.observing.observed import Observed
-from rag_harness.service.observing.trace_ids import TraceIds, trace_ids
-from rag_harness.types import Answer, Call, Chunk, Decision, Hit, Message, PipelineOutput, Stage, Usage
+from rag_harness.core.types import Answer, Call, Chunk, Decision, Hit, Message, PipelineOutput, Stage, Usage
+from rag_harness.service.observations import Observed, TraceIds, trace_ids
 
 SECRET_WORDS = ("zebrafish", "quokka", "narwhal", "okapi", "tapir")
 """Of the question, the answer, the source, the prompt and what a stage says: none may stand in what has no content."""

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.service.observing.counting import Counting
-from rag_harness.service.observing.logs import logging_to
-from rag_harness.service.observing.metrics import Metrics
+from rag_harness.service.logs import logging_to
+from rag_harness.service.metrics import Counting, Metrics
 from tests.unit.service.observing.test_metrics import told
 
 

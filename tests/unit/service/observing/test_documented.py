@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from rag_harness.__main__ import parser_of
-from rag_harness.commands.serve import serve_arguments, settings_of
-from rag_harness.service.observing import genai_names
-from rag_harness.service.observing.metrics import Metrics
-from rag_harness.service.observing.spans import spans_of
+from rag_harness.frontends.cli.serve import serve_arguments, settings_of
+from rag_harness.service import observations
+from rag_harness.service.metrics import Metrics
+from rag_harness.service.observations import spans_of
 from rag_harness.service.schemas import Answered, Asked, Doc, Health
 from tests.unit.service.observing.seen import seen
 from tests.unit.service.observing.test_metrics import told
@@ -55,12 +55,12 @@ def test_every_metric_of_the_page_is_there() -> None:
 
 
 def test_every_attribute_of_the_page_is_one_of_ours() -> None:
-    known = {value for name, value in vars(genai_names).items() if name.isupper()}
+    known = {value for name, value in vars(observations).items() if name.isupper()}
     example = re.findall(r'"((?:gen_ai|rag_harness)\.[\w.]+)"', TRACES)
     assert len(example) >= 5
     assert [name for name in example if name not in known] == []
     for said in (TRACES, _section("Traces")):
-        assert genai_names.SCHEMA_URL.rpartition("/")[2] in said
+        assert observations.SCHEMA_URL.rpartition("/")[2] in said
 
 
 def test_the_example_of_a_trace_has_the_fields_of_one() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from rag_harness.errors import CriticalError, ModelCallError
+from rag_harness.core.errors import CriticalError, ModelCallError
+from rag_harness.core.types import PipelineOutput, Query
 from rag_harness.pipelines.trace import Trace
-from rag_harness.types import PipelineOutput, Query
 from tests.unit.service.observing.test_metrics import told
 from tests.unit.service.served import said_by, serving_app
 

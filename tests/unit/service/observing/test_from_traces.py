@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.__main__ import main
-from rag_harness.dataset.queries import read_queries
-from rag_harness.service.observing.labelling import LABELLING_REASONS, Logged, merged, sample_of_questions
-from rag_harness.service.observing.logged import LoggedTraces
-from rag_harness.service.observing.observed import FAILED, Observed
-from rag_harness.service.observing.traces import DAY, Thumb, Traces
-from rag_harness.service.state.database import Database
-from rag_harness.types import Answer, PipelineOutput
+from rag_harness.core.types import Answer, PipelineOutput
+from rag_harness.data.queries import read_queries
+from rag_harness.service.database import Database
+from rag_harness.service.labelling import LABELLING_REASONS, Logged, LoggedTraces, merged, sample_of_questions
+from rag_harness.service.observations import FAILED, Observed
+from rag_harness.service.traces import DAY, Thumb, Traces
 from tests.unit.service.observing.seen import output, seen
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.service.observing import kept_answers
-from rag_harness.service.observing.kept_answers import KeptAnswers
-from rag_harness.service.observing.traces import DAY, Traces
-from rag_harness.service.state.database import Database
+from rag_harness.service import traces as kept_answers
+from rag_harness.service.database import Database
+from rag_harness.service.traces import DAY, KeptAnswers, Traces
 from tests.unit.service.observing.seen import seen
 
 ANSWERED = {"question": "What is a zebrafish?", "answer": "A quokka [Source 1]."}

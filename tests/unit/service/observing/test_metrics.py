@@ -4,11 +4,10 @@ import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
-from rag_harness.service.corpus.sizes import CollectionSize
-from rag_harness.service.observing.bounded import Bounded
-from rag_harness.service.observing.metrics import Metrics
-from rag_harness.service.observing.observed import FAILED
-from rag_harness.types import Answer, PipelineOutput, Stage
+from rag_harness.core.types import Answer, PipelineOutput, Stage
+from rag_harness.service.corpus.document_table import CollectionSize
+from rag_harness.service.metrics import Bounded, Metrics
+from rag_harness.service.observations import FAILED
 from tests.unit.service.observing.seen import output, seen
 
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError
-from rag_harness.service.observing import otlp
-from rag_harness.service.observing.otlp import Exporter, address
-from rag_harness.service.observing.spans import spans_of
-from rag_harness.service.observing.trace_ids import trace_ids
+from rag_harness.core.errors import PrerequisiteError
+from rag_harness.service import traces
+from rag_harness.service.observations import spans_of, trace_ids
+from rag_harness.service.traces import Exporter, address
 from tests.unit.service.observing.seen import SECRET_WORDS, TRACEPARENT, seen
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
@@ -133,7 +132,7 @@ def test_the_service_names_itself(collector: Collector, monkeypatch: pytest.Monk
 
 def test_a_collector_that_is_away_slows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     exporter = Exporter("http://127.0.0.1:9/v1/traces")
-    monkeypatch.setattr(otlp, "_SECONDS", 0.2)
+    monkeypatch.setattr(traces, "_SECONDS", 0.2)
     asked = seen()
     spans = spans_of(asked)
     started = time.perf_counter()

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.service.observing import genai_names
-from rag_harness.service.observing.attributes import reason_codes
-from rag_harness.service.observing.observed import FAILED
-from rag_harness.service.observing.spans import spans_of
-from rag_harness.types import Answer, Call, Decision, PipelineOutput, Stage
+from rag_harness.core.types import Answer, Call, Decision, PipelineOutput, Stage
+from rag_harness.service import observations
+from rag_harness.service.observations import FAILED, reason_codes, spans_of
 from tests.unit.service.observing.seen import SECRET_WORDS, output, seen
 
 _VALUE = {"anyOf": [{"type": ["string", "boolean", "number"]}, {"type": "array", "items": {"type": "string"}}]}
@@ -66,9 +64,9 @@ def test_a_detail_with_a_space_in_its_name_is_an_attribute_without_one() -> None
 def test_times_are_those_that_were_measured_and_places_say_that_they_are_inferred() -> None:
     first, *rest = spans_of(seen())
     assert [(each.start_ms, each.ms) for each in rest] == [(0.0, 1.0), (1.0, 9.5), (10.5, 80.0), (10.5, 80.0)]
-    assert (first.start_ms, first.ms, first.attributes[genai_names.STAGES_MS]) == (0.0, 100.0, 90.5)
-    assert genai_names.STARTS not in first.attributes
-    assert {each.attributes[genai_names.STARTS] for each in rest} == {"inferred"}
+    assert (first.start_ms, first.ms, first.attributes[observations.STAGES_MS]) == (0.0, 100.0, 90.5)
+    assert observations.STARTS not in first.attributes
+    assert {each.attributes[observations.STARTS] for each in rest} == {"inferred"}
 
 
 def test_a_call_has_the_names_of_the_conventions() -> None:
@@ -92,20 +90,20 @@ def test_a_call_has_the_names_of_the_conventions() -> None:
 
 def test_the_question_says_what_was_decided_by_codes() -> None:
     said = spans_of(seen(output=output("warn", "UNGROUNDED_CLAIM: a quokka, says it; LOW_COVERAGE"), outcome="warn"))[0]
-    assert said.attributes[genai_names.OUTCOME] == "warn"
-    assert said.attributes[genai_names.REASONS] == ["UNGROUNDED_CLAIM", "LOW_COVERAGE"]
+    assert said.attributes[observations.OUTCOME] == "warn"
+    assert said.attributes[observations.REASONS] == ["UNGROUNDED_CLAIM", "LOW_COVERAGE"]
     assert said.attributes["rag_harness.decision.signal.relevance.value"] == 0.812346
     assert said.attributes["rag_harness.decision.plan.outcome"] == "planned"
     assert said.attributes["rag_harness.decision.decision.threshold"] == 0.6
-    assert said.attributes[genai_names.CONFIDENCE] == 0.9
+    assert said.attributes[observations.CONFIDENCE] == 0.9
 
 
 def test_of_what_a_stage_says_only_numbers_are_kept() -> None:
     retrieval = spans_of(seen())[2].attributes
     kept = {name: value for name, value in retrieval.items() if name.startswith("rag_harness.stage.")}
     assert kept == {"rag_harness.stage.hits": 5, "rag_harness.stage.best.cosine": 0.71}
-    assert retrieval[genai_names.OPERATION] == "retrieval"
-    assert retrieval[genai_names.DATA_SOURCE] == "default"
+    assert retrieval[observations.OPERATION] == "retrieval"
+    assert retrieval[observations.DATA_SOURCE] == "default"
 
 
 def test_no_word_of_question_answer_source_or_prompt_is_in_a_span() -> None:
@@ -125,16 +123,16 @@ def test_a_failure_says_where_and_what_kind_and_not_its_message() -> None:
     )
     spans = spans_of(failed)
     assert [each.failed for each in spans] == [True, False, True]
-    assert spans[0].attributes[genai_names.ERROR_TYPE] == "ModelCallError"
-    assert spans[0].attributes[genai_names.FAILED_STAGE] == "generate"
-    assert spans[0].attributes[genai_names.STATUS_CODE] == 503
-    assert genai_names.CONFIDENCE not in spans[0].attributes
+    assert spans[0].attributes[observations.ERROR_TYPE] == "ModelCallError"
+    assert spans[0].attributes[observations.FAILED_STAGE] == "generate"
+    assert spans[0].attributes[observations.STATUS_CODE] == 503
+    assert observations.CONFIDENCE not in spans[0].attributes
 
 
 def test_what_is_no_number_is_left_out() -> None:
     broken = PipelineOutput(Answer(""), confidence=float("nan"), decisions=(Decision("gate", "", float("inf")),))
     said = spans_of(seen(output=broken))[0].attributes
-    assert genai_names.CONFIDENCE not in said
+    assert observations.CONFIDENCE not in said
     assert "rag_harness.decision.gate.value" not in said
 
 
@@ -169,11 +167,11 @@ def test_whatever_a_pipeline_did_is_a_tree_of_spans_that_json_can_say(
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in vars(genai_names) if name.isupper() and "gen_ai" in str(vars(genai_names)[name])]
+    "name", [name for name in vars(observations) if name.isupper() and "gen_ai" in str(vars(observations)[name])]
 )
 def test_each_genai_name_is_one_of_opentelemetrys_own(name: str) -> None:
     attributes = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
-    assert vars(genai_names)[name] in vars(attributes).values()
+    assert vars(observations)[name] in vars(attributes).values()
 
 
 def test_each_operation_is_one_of_opentelemetrys_own() -> None:
@@ -182,6 +180,6 @@ def test_each_operation_is_one_of_opentelemetrys_own() -> None:
 
     source = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes").__file__
     said = Path(source).read_text(encoding="utf-8")
-    for operation in (genai_names.WORKFLOW_OPERATION, genai_names.RETRIEVAL_OPERATION, genai_names.CHAT_OPERATION):
+    for operation in (observations.WORKFLOW_OPERATION, observations.RETRIEVAL_OPERATION, observations.CHAT_OPERATION):
         assert f'"{operation}"' in said
-    assert genai_names.SCHEMA_URL in [each.value for each in Schemas]
+    assert observations.SCHEMA_URL in [each.value for each in Schemas]

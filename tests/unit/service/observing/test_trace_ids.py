@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rag_harness.service.observing.trace_ids import trace_ids
+from rag_harness.service.observations import trace_ids
 from tests.unit.service.observing.seen import TRACEPARENT
 
 

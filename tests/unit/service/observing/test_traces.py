@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.files.log import log
-from rag_harness.service.observing import traces as module
-from rag_harness.service.observing.trace_ids import trace_ids
-from rag_harness.service.observing.traces import DAY, Traces
-from rag_harness.service.state.database import Database
+from rag_harness.core.log import log
+from rag_harness.service import traces as module
+from rag_harness.service.database import Database
+from rag_harness.service.observations import trace_ids
+from rag_harness.service.traces import DAY, Traces
 from tests.unit.service.observing.seen import SECRET_WORDS, TRACEPARENT, output, seen
 
 Work = Callable[[Traces, Database], Awaitable[None]]

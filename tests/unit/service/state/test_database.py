@@ -14,10 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.service.corpus.document_rows import _SHOWN
-from rag_harness.service.state.database import Database, Work
-from rag_harness.service.state.folder import DATABASE, StateFolder
-from rag_harness.service.state.problems import StateError
+from rag_harness.service.corpus.document_table import _SHOWN
+from rag_harness.service.database import DATABASE, Database, StateError, StateFolder, Work
 
 TRACE = "INSERT INTO traces (id, collection, began, ms, body) VALUES (?, 'default', 0.0, 1.0, '{}')"
 
@@ -102,7 +100,7 @@ def test_a_reader_does_not_wait_for_the_writer(database: Database) -> None:
 _WRITES = """
 import sys
 from pathlib import Path
-from rag_harness.service.state.database import Database, Work
+from rag_harness.service.database import Database, Work
 database = Database(Path(sys.argv[1]))
 for number in range(100_000):
     row = (f"{number:06}", "default", 0.0, 1.0, "{}")

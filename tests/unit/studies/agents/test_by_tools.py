@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.models.offered_tools import offered
-from rag_harness.pipelines.step_trace import StepTrace
-from rag_harness.studies.agents.by_tools import MOST_ROUNDS, TOOLS, Led
-from rag_harness.studies.retail.e3_filtered_rag import FilteredRag
-from rag_harness.types import Chunk, Completion, Hit, Message, ToolCall, Usage
+from rag_harness.core.types import Chunk, Completion, Hit, Message, ToolCall, Usage
+from rag_harness.models.call_context import offered
+from rag_harness.pipelines.trace import StepTrace
+from rag_harness.studies.agents import MOST_ROUNDS, TOOLS, ToolAgent
+from rag_harness.studies.retail import FilteredRag
 
 TEXTS = {"returns.md": "A lamp goes back within 45 days.", "refunds.md": "Refunds take 5 days."}
 CHUNKS = [Chunk(f"{name}#0", name, text) for name, text in TEXTS.items()]
@@ -53,7 +53,7 @@ def led(leader: Leads, most: int = 3) -> tuple[list[list[str]], StepTrace]:
     finds = Finds()
     e3 = FilteredRag(finds, cast("Any", finds), cast("Any", None), 20, 5)
     trace = StepTrace()
-    found = asyncio.run(Led(e3, lambda: CHUNKS, most).search("How long?", leader, trace))
+    found = asyncio.run(ToolAgent(e3, lambda: CHUNKS, most).search("How long?", leader, trace))
     return [[hit.chunk.doc_id for hit in hits] for hits in found], trace
 
 

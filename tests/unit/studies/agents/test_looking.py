@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.studies.agents.looking import Looked, looked
-from rag_harness.types import Chunk
+from rag_harness.core.types import Chunk
+from rag_harness.retrieval.retrievers import Rarity
+from rag_harness.studies.agents import Looked, looked
 
 TEXTS = ("A lamp goes back within 45 days.", "Refunds take five days.", "Rent a tent for a day.", "Lamps are bright.")
 CHUNKS = [Chunk(f"{n}.md#0", f"{n}.md", text) for n, text in enumerate(TEXTS)]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.dataset.queries import read_queries
-from rag_harness.pipelines import experiment
-from rag_harness.studies.agents.seeking import in_turn
-from rag_harness.types import Hit, PipelineOutput, Query
+from rag_harness.core.types import Hit, PipelineOutput, Query
+from rag_harness.data.queries import read_queries
+from rag_harness.pipelines.experiments import experiment
+from rag_harness.studies.agents import in_turn
 from tests.unit.hits import hits_of
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 

@@ -9,12 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.pipelines import experiment
-from rag_harness.protocols import Experiment
-from rag_harness.studies.conversations.conversing import Conversing
-from rag_harness.studies.conversations.joined_turns import JoinedTurns
-from rag_harness.types import Message, PipelineOutput, Query
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.types import Message, PipelineOutput, Query
+from rag_harness.pipelines.experiments import experiment
+from rag_harness.studies.conversations import Conversing, JoinedTurns
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 PAGES = {

@@ -6,14 +6,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.studies.conversations.earlier_turns import (
-    LONGEST_MESSAGE,
-    MOST_MESSAGES,
-    EarlierTurns,
-    earlier_turns,
-    messages_of,
-)
-from rag_harness.types import Message, Query
+from rag_harness.core.types import Message, Query
+from rag_harness.studies.conversations import LONGEST_MESSAGE, MOST_MESSAGES, EarlierTurns, earlier_turns, messages_of
 
 
 def said_before(history: Any) -> EarlierTurns:

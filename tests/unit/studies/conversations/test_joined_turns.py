@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_harness.core.types import Query
 from rag_harness.pipelines.trace import Trace
-from rag_harness.studies.conversations.joined_turns import BYTES_A_TOKEN, JoinedTurns, LastTurn
-from rag_harness.types import Query
+from rag_harness.studies.conversations import BYTES_A_TOKEN, JoinedTurns, LastTurn
 from tests.hostile import CORPUS
 
 HISTORY = ["Do you rent tents?", "Yes, two of them."]

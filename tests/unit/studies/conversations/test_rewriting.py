@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError
+from rag_harness.core.errors import ModelCallError
+from rag_harness.core.types import Chunk, Completion, Decision, Query, Usage
 from rag_harness.pipelines.trace import Trace
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.studies.conversations.earlier_turns import MOST_MESSAGES
-from rag_harness.studies.conversations.rewriting import Rewriting
-from rag_harness.types import Chunk, Completion, Decision, Query, Usage
+from rag_harness.retrieval.retrievers import Rarity
+from rag_harness.studies.conversations import MOST_MESSAGES, Rewriting
 
 ASKED = "And the second one?"
 SAID = ["What is reliable?", {"role": "assistant", "content": "It repeats."}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_harness.types import Chunk, Hit
+from rag_harness.core.types import Chunk, Hit
 
 
 def hit(text: str, page: str = "returns.md", number: int = 0, rank: int = 1, **scores: float) -> Hit:

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.pipelines import experiment
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
 
 ROOT = Path(__file__).parents[4]
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError, RecordingMissError
+from rag_harness.core.errors import ModelCallError, RecordingMissError
+from rag_harness.core.types import Answer, Completion, Hit, Message, Usage
 from rag_harness.pipelines.trace import Trace
-from rag_harness.studies.reliability.contradicting import BY_RULES, ContradictionModel, ModelPairs
-from rag_harness.studies.reliability.verification import Checked, conflicts
-from rag_harness.types import Answer, Completion, Hit, Message, Usage
+from rag_harness.studies.reliability_verification import BY_RULES, Checked, ContradictionModel, ModelPairs, conflicts
 from tests.unit.studies.reliability.hits import hit
 
 LAMPS = [

@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.judges.calibration.confidence_file import HeldOut, SavedConfidence, SavedPromise
-from rag_harness.judges.calibration.logistic import Logistic
-from rag_harness.settings.reliability_numbers import NORMAL, STRICT, Thresholds
-from rag_harness.studies.reliability.confidence import Confidence, formula
-from rag_harness.studies.reliability.deciding import codes_of, outcome
-from rag_harness.studies.reliability.quality import Signals
-from rag_harness.studies.reliability.verification import Checked
-from rag_harness.types import Answer
+from rag_harness.core.settings.reliability import NORMAL, STRICT, Thresholds
+from rag_harness.core.types import Answer
+from rag_harness.evaluation.judges.calibration.confidence import HeldOut, Logistic, SavedConfidence, SavedPromise
+from rag_harness.studies.reliability import codes_of, decide_outcome
+from rag_harness.studies.reliability_retrieval import Signals
+from rag_harness.studies.reliability_verification import Checked, Confidence, formula
 
 GOOD = Signals(0.9, 0.8, 1.0, 0.5)
 CITED = Answer("45 days [Source 1].", citations=(1,))
@@ -136,18 +134,18 @@ def test_who_does_not_know_says_so_and_nothing_else() -> None:
     ],
 )
 def test_outcome(confidence: float, codes: list[str], wanted: str) -> None:
-    assert outcome(confidence, CITED, codes, NORMAL) == wanted
+    assert decide_outcome(confidence, CITED, codes, NORMAL) == wanted
 
 
 @pytest.mark.parametrize("limits", [NORMAL, STRICT], ids=["normal", "strict"])
 @pytest.mark.parametrize("signal", ["relevance", "coverage"])
 def test_a_signal_below_its_limit_never_passes_and_withholds_nothing(limits: Thresholds, signal: str) -> None:
     weak = replace(GOOD, **{signal: getattr(limits, signal) - 0.01})
-    assert outcome(0.99, CITED, codes_of(CITED, weak, Checked(0.9, 0.0, 1.0), limits), limits) == "warn"
+    assert decide_outcome(0.99, CITED, codes_of(CITED, weak, Checked(0.9, 0.0, 1.0), limits), limits) == "warn"
     enough = replace(GOOD, **{signal: getattr(limits, signal)})
-    assert outcome(0.99, CITED, codes_of(CITED, enough, Checked(0.9, 0.0, 1.0), limits), limits) == "pass"
+    assert decide_outcome(0.99, CITED, codes_of(CITED, enough, Checked(0.9, 0.0, 1.0), limits), limits) == "pass"
 
 
 def test_strict_is_stricter() -> None:
-    assert [outcome(value, CITED, [], STRICT) for value in (0.3, 0.65, 0.75)] == ["abstain", "warn", "pass"]
-    assert outcome(0.9, Answer("I don't know.", abstained=True), [], NORMAL) == "abstain"
+    assert [decide_outcome(value, CITED, [], STRICT) for value in (0.3, 0.65, 0.75)] == ["abstain", "warn", "pass"]
+    assert decide_outcome(0.9, Answer("I don't know.", abstained=True), [], NORMAL) == "abstain"

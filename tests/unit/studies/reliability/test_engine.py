@@ -10,21 +10,18 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError, RecordingMissError
-from rag_harness.measures.judged import Claim, Verdict, Verdicts
+from rag_harness.core.errors import ModelCallError, RecordingMissError
+from rag_harness.core.settings.reliability import NORMAL, STRICT, Thresholds
+from rag_harness.core.types import Completion, Decision, Hit, Message, PipelineOutput, Query, Usage
+from rag_harness.evaluation.measures.opinion import Claim, Verdict, Verdicts
+from rag_harness.models.dry_run import MockReranker
 from rag_harness.models.prompts import Prompts
-from rag_harness.models.rerankers.mock import MockReranker
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.settings.reliability_numbers import NORMAL, STRICT, Thresholds
-from rag_harness.studies.reliability.asking_again import SecondAsking
-from rag_harness.studies.reliability.confidence import Confidence
-from rag_harness.studies.reliability.contradicting import ContradictionModel
-from rag_harness.studies.reliability.engine import Reliable, Steps
-from rag_harness.studies.reliability.fallback import Fallback
-from rag_harness.studies.reliability.searching import Searcher, by_meaning
-from rag_harness.types import Completion, Decision, Hit, Message, PipelineOutput, Query, Usage
+from rag_harness.retrieval.retrievers import Rarity
+from rag_harness.studies.reliability import Reliable, Steps
+from rag_harness.studies.reliability_retrieval import Fallback, Searcher, by_meaning
+from rag_harness.studies.reliability_verification import Confidence, ContradictionModel, SecondAsking
 from tests.unit.studies.reliability.hits import hit
 from tests.unit.studies.reliability.test_verification import JudgeSays
 

@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import pytest
 
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.settings.reliability_numbers import NORMAL, STRICT
-from rag_harness.studies.reliability.expansion import WORDS, expanded
-from rag_harness.studies.reliability.gate import MOST_FALLBACKS, decision, way
+from rag_harness.core.settings.reliability import NORMAL, STRICT
+from rag_harness.retrieval.retrievers import Rarity
+from rag_harness.studies.reliability import MOST_FALLBACKS, choose_way, way_decision
+from rag_harness.studies.reliability_retrieval import WORDS, expanded
 from tests.unit.studies.reliability.hits import hit
 
 
@@ -25,11 +25,11 @@ from tests.unit.studies.reliability.hits import hit
     ],
 )
 def test_way(found: float, tried: int, wanted: str) -> None:
-    assert way(found, NORMAL, tried) == wanted
+    assert choose_way(found, NORMAL, tried) == wanted
 
 
 def test_the_row_says_what_it_was_set_against() -> None:
-    stopped, gone_on = decision(0.3, NORMAL, 0), decision(0.5, NORMAL, 2)
+    stopped, gone_on = way_decision(0.3, NORMAL, 0), way_decision(0.5, NORMAL, 2)
     assert (stopped.outcome, stopped.value, stopped.threshold) == ("abstain", 0.3, NORMAL.fallback)
     assert (gone_on.outcome, gone_on.threshold, gone_on.reason) == ("go on", NORMAL.go_on, "after 2 fallbacks")
 

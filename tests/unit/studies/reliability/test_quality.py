@@ -10,17 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.studies.reliability.quality import (
+from rag_harness.core.types import Hit
+from rag_harness.retrieval.retrievers import Rarity
+from rag_harness.studies.reliability_retrieval import (
+    COSINE,
+    LOGIT,
+    SCALES,
+    Scale,
     Signals,
     coverage,
-    original,
+    original_quality,
     quality,
-    raw,
+    raw_quality,
+    scale_of,
     signals,
 )
-from rag_harness.studies.reliability.scales import COSINE, LOGIT, SCALES, Scale, scale_of
-from rag_harness.types import Hit
 from tests.unit.studies.reliability.hits import hit
 
 SCALE = Scale("max_sim", middle=0.5, spread=0.1, margin=0.2, dispersion=0.1)
@@ -44,8 +48,8 @@ def test_each_signal_by_hand() -> None:
 
 
 def test_the_margin_passes_over_a_near_duplicate() -> None:
-    assert raw(FOUND, "max_sim").gap == pytest.approx(0.3)  # type: ignore[union-attr]
-    assert raw([FOUND[0], FOUND[2], FOUND[1]], "max_sim") == raw(FOUND, "max_sim")
+    assert raw_quality(FOUND, "max_sim").gap == pytest.approx(0.3)  # type: ignore[union-attr]
+    assert raw_quality([FOUND[0], FOUND[2], FOUND[1]], "max_sim") == raw_quality(FOUND, "max_sim")
 
 
 def test_where_all_say_the_same_there_is_no_margin() -> None:
@@ -104,12 +108,12 @@ def test_quality_is_the_weighted_mean_of_what_was_measured() -> None:
 
 def test_the_first_design_calls_any_sum_of_z_scores_relevant() -> None:
     reranked = [hit(text, f"{n}.md", n, rerank=score) for n, (text, score) in enumerate([(OTHER, 3.1), (COPY, 2.9)])]
-    found = original(reranked)
+    found = original_quality(reranked)
     assert found.relevance == pytest.approx(1 / (1 + math.exp(-3.1)))
     assert found.margin == pytest.approx(0.2)
     assert found.coverage == 2 / 5
     assert found.dispersion == pytest.approx(0.9)
-    assert original([hit(OTHER)]).relevance is None
+    assert original_quality([hit(OTHER)]).relevance is None
 
 
 def test_scale_of_a_reranker() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.judges.calibration.logistic import Logistic
-from rag_harness.studies.reliability.quality import Signals
+from rag_harness.evaluation.judges.calibration.confidence import Logistic
+from rag_harness.studies.reliability_retrieval import Signals
 
 ROOT = Path(__file__).parents[4]
 MTRAGUN = ROOT.parent / "shared/data/mtragun/reference.jsonl"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.studies.reliability.understanding import understood
+from rag_harness.studies.reliability import understood
 
 
 @pytest.mark.parametrize("text", ["hi", "Hello there!", "thanks a lot, bye", "Thank you so much", "good morning"])

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError, RecordingMissError
-from rag_harness.measures.judged import Claim, Verdict, Verdicts
+from rag_harness.core.errors import ModelCallError, RecordingMissError
+from rag_harness.core.types import Answer, Hit
+from rag_harness.evaluation.measures.opinion import Claim, Verdict, Verdicts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.studies.reliability.verification import claims_agreement, conflicts, grounded, outdated, varied
-from rag_harness.types import Answer, Hit
+from rag_harness.studies.reliability_verification import claims_agreement, conflicts, grounded, outdated, varied
 from tests.unit.studies.reliability.hits import hit
 
 NEW = hit("Most items can be returned within 45 days.", "returns.md", 0)

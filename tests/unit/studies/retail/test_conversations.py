@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from rag_harness.dataset.ingest import page_files
-from rag_harness.dataset.queries import QueryLine
-from rag_harness.expectations import AnswerSeen, expectations_of, looked_at, tells_by_words
-from rag_harness.words.same_words import words_of
+from rag_harness.core.text.comparison import words_of
+from rag_harness.data.documents import page_files
+from rag_harness.data.queries import QueryLine
+from rag_harness.records.expectations import AnswerSeen, expectations_of, looked_at, tells_by_words
 
 KB = Path(__file__).parents[4] / "data" / "kb"
 FILE = KB / "conversations.jsonl"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import ModelCallError
+from rag_harness.core.errors import ModelCallError
+from rag_harness.core.types import Completion, Usage
 from rag_harness.pipelines.trace import Trace
-from rag_harness.studies.retail.planning import planned, searches_in
-from rag_harness.types import Completion, Usage
+from rag_harness.studies.retail import planned, searches_in
 
 ASKED = "How long do I have and what does it cost?"
 BY_RULES = [ASKED, "How long do I have", "what does it cost?"]

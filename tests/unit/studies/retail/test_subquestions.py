@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.studies.retail.subquestions import MOST_SEARCHES, VERSION_QUESTION, subquestions
+from rag_harness.studies.retail import MOST_SEARCHES, VERSION_QUESTION, subquestions
 
 PIECES = st.sampled_from(
     [

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rag_harness.core.settings.loading import load_settings
+from rag_harness.core.types import Completion, Message, Usage
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings.loading import load_settings
-from rag_harness.types import Completion, Message, Usage
 
 PAGES = {
     "module-1/chapter-1-nodes.md": """---

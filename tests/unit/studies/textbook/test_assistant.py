@@ -11,14 +11,13 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.pipelines import experiment as build
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.types import Decision, Hit, PipelineOutput, Query
+from rag_harness.pipelines.experiments import experiment as build
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment
-from rag_harness.retrieval.rarity import Rarity
-from rag_harness.studies.conversations.rewriting import Rewriting
-from rag_harness.studies.textbook.assembly import Design, textbook
-from rag_harness.studies.textbook.assistant import Assistant, AssistantRules
-from rag_harness.types import Decision, Hit, PipelineOutput, Query
+from rag_harness.retrieval.retrievers import Rarity
+from rag_harness.studies.conversations import Rewriting
+from rag_harness.studies.textbook import Assistant, AssistantRules, Design, textbook
 from tests.unit.studies.textbook.book import PAGES, Says, parts_over
 
 ALL = [
@@ -87,7 +86,7 @@ def test_every_experiment_answers(answered_by: Callable[[str], RunParts], name: 
 
 
 def test_what_experiments_are_made_of_tells_them_apart(parts: RunParts) -> None:
-    from rag_harness.files.sources import json_digest
+    from rag_harness.core.files import json_digest
 
     digests = {name: json_digest(dict(build(name, parts).ingredients)) for name in ALL}
     assert len(set(digests.values())) == len(ALL)
@@ -330,7 +329,7 @@ def test_the_book_has_its_own_data(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.rag_harness.data.textbook]\nkb = "book"\n', encoding="utf-8")
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "a.md").write_text("# A\n\nOther.\n", encoding="utf-8")
-    from rag_harness.settings.loading import load_settings
+    from rag_harness.core.settings.loading import load_settings
 
     parts_over(tmp_path)
     made = build("t1", RunParts(load_settings({"profile": "mock"}, {"kb_dir": "kb"}, tmp_path)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rag_harness.core.types import Chunk
 from rag_harness.pipelines.generation import read_answer
-from rag_harness.studies.textbook.book_places import book_place_of, different_titles
-from rag_harness.studies.textbook.citations import Cited, cited
-from rag_harness.types import Chunk
+from rag_harness.studies.textbook import Cited, cited
+from rag_harness.studies.textbook_retrieval import book_place_of, different_titles
 from tests.unit.studies.textbook.hits import near, section
 
 CONTEXT = near(

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag_harness.retrieval.chunking.summaries import summary_of
-from rag_harness.studies.textbook.expansion import SummariesFirst
-from rag_harness.studies.textbook.fusion import Fused, by_rank, weighted
-from rag_harness.types import Chunk, Hit
+from rag_harness.core.types import Chunk, Hit
+from rag_harness.retrieval.chunking.chunkers import summary_of
+from rag_harness.studies.textbook_retrieval import Fused, SummariesFirst, by_rank, weighted
 from tests.unit.studies.textbook.hits import near, section
 
 A, B, C, D = (section(name) for name in "ABCD")

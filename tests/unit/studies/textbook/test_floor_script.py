@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.types import Case, Query
+from rag_harness.core.types import Case, Query
 from tests.unit.studies.textbook.book import PAGES
 
 # Benchmarks are scripts and no package: a type checker would meet the file under two names.

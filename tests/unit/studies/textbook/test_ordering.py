@@ -9,17 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.studies.textbook.floors import CALIBRATED, RECORD, floor_of
-from rag_harness.studies.textbook.ordering import (
-    above_floor,
-    boost,
-    boosted,
-    confidence_of,
-    cosine_of,
-    near_the_first,
-)
-from rag_harness.studies.textbook.selection import Selection
-from rag_harness.types import Hit
+from rag_harness.core.types import Hit
+from rag_harness.studies.textbook import above_floor, boost, boosted, confidence_of, cosine_of, near_the_first
+from rag_harness.studies.textbook_retrieval import CALIBRATED, RECORD, Selection, floor_of
 from tests.unit.studies.textbook.hits import near, section
 
 HELD = "the selected words"

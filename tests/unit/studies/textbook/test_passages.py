@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import QueryTooLongError
+from rag_harness.core.errors import QueryTooLongError
+from rag_harness.core.types import Decision, PipelineOutput, Query
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.studies.textbook.assembly import Design, textbook
-from rag_harness.studies.textbook.assistant import Assistant
-from rag_harness.studies.textbook.passages import MOST, Passages
-from rag_harness.studies.textbook.selection import Selection
-from rag_harness.types import Decision, PipelineOutput, Query
+from rag_harness.studies.textbook import Assistant, Design, textbook
+from rag_harness.studies.textbook_retrieval import MOST, Passages, Selection
 from tests.unit.studies.textbook.book import PAGES, Says, parts_over
 
 DRIFT = "Quartz drifts by twenty parts in a million."

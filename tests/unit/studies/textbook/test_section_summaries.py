@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError, RecordingMissError
-from rag_harness.files.sources import json_digest
-from rag_harness.models.chat.mock import MockChat
+from rag_harness.core.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError, RecordingMissError
+from rag_harness.core.files import json_digest
+from rag_harness.core.types import Chunk, Completion, Decision, Message, PipelineOutput, Query, Usage
+from rag_harness.models.dry_run import MockChat
 from rag_harness.models.prompts import Prompts
-from rag_harness.pipelines import experiment as build
-from rag_harness.retrieval.chunking.summaries import summary_of
-from rag_harness.retrieval.retrieval import Retrieval
-from rag_harness.studies.textbook.assembly import Design
-from rag_harness.studies.textbook.section_summaries import Writer, written_by
-from rag_harness.types import Chunk, Completion, Decision, Message, PipelineOutput, Query, Usage
+from rag_harness.pipelines.experiments import experiment as build
+from rag_harness.retrieval.builder import Retrieval
+from rag_harness.retrieval.chunking.chunkers import summary_of
+from rag_harness.studies.textbook import Design
+from rag_harness.studies.textbook_retrieval import Writer, written_by
 from tests.unit.studies.textbook.book import parts_over
 
 QUERY = Query("q", "topic messages publishers subscribers")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.studies.textbook.selection import Selection, selected_text
+from rag_harness.studies.textbook_retrieval import Selection, selected_text
 
 TEN = "one two three four five six seven eight nine ten"
 

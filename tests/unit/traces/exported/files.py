@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rag_harness.traces.otlp.otlp_written import request_of
-from rag_harness.traces.span_record import SpanRecord
+from rag_harness.pipelines.otel.spans import SpanRecord, request_of
 
 QUESTION = "How long can I return a lamp?"
 SAID = "You can return a lamp within 45 days. [Source 1]"

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.errors import DataError
-from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.traced.kept_trace import kept_trace
-from rag_harness.traces.exported import json_values, trace_file
-from rag_harness.traces.exported.nested_values import nanoseconds
-from rag_harness.traces.exported.trace_file import TraceFile
+from rag_harness.core.errors import DataError
+from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.otel import files
+from rag_harness.pipelines.otel.files import TraceFile, nanoseconds
+from rag_harness.pipelines.traced_app import kept_trace
 from tests.unit.traces.exported.files import BEGIN, LAMP, QUESTION, RUG, SAID, langfuse, otlp, phoenix, written
 
 PLACING = Placing(lambda: (), "traces", "search")
@@ -116,7 +115,7 @@ def test_many_bad_lines_are_not_all_listed(tmp_path: Path) -> None:
 def test_no_file_and_a_line_too_long_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         TraceFile(tmp_path / "gone.jsonl")
-    monkeypatch.setattr(json_values, "LONGEST_LINE", 2**20)
+    monkeypatch.setattr(files, "LONGEST_LINE", 2**20)
     with pytest.raises(DataError, match="longer than 1 MiB"):
         TraceFile(written(tmp_path / "t.jsonl", "x" * (2**20 + 1)))
     with pytest.raises(DataError, match=r"t.jsonl:1: the value is longer than 1 MiB"):
@@ -124,7 +123,7 @@ def test_no_file_and_a_line_too_long_are_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_file, "_AT_ONCE", 60)
+    monkeypatch.setattr(files, "_AT_ONCE", 60)
 
     def peak(traces: int) -> int:
         file = written(tmp_path / "t.jsonl", *(otlp(n + 1) for n in range(traces)))
@@ -151,7 +150,7 @@ def test_a_line_of_many_traces_is_not_read_for_each_of_them(tmp_path: Path, monk
         parsed.append(len(text))
         return json.loads(text)
 
-    monkeypatch.setattr(trace_file, "read_json", counted)
+    monkeypatch.setattr(files, "read_json", counted)
     traces = list(TraceFile(written(tmp_path / "t.jsonl", *lines)).traces())
     assert [len(found) for _, found in traces] == [3] * 300
     assert len(parsed) == 6
@@ -160,7 +159,7 @@ def test_a_line_of_many_traces_is_not_read_for_each_of_them(tmp_path: Path, monk
 def test_a_line_with_all_traces_is_read_twice_however_many_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trace_file, "_AT_ONCE", 10)
+    monkeypatch.setattr(files, "_AT_ONCE", 10)
     spans = [otlp(n + 1)["resourceSpans"][0]["scopeSpans"][0]["spans"] for n in range(300)]
     parsed: list[int] = []
 
@@ -168,7 +167,7 @@ def test_a_line_with_all_traces_is_read_twice_however_many_there_are(
         parsed.append(len(text))
         return json.loads(text)
 
-    monkeypatch.setattr(trace_file, "read_json", counted)
+    monkeypatch.setattr(files, "read_json", counted)
     whole = {"resourceSpans": [{"scopeSpans": [{"spans": [span for each in spans for span in each]}]}]}
     assert len(list(TraceFile(written(tmp_path / "t.jsonl", whole)).traces())) == 300
     assert len(parsed) == 2

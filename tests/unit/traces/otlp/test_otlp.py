@@ -14,12 +14,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Status, StatusCode
 
-from rag_harness.errors import TraceError
-from rag_harness.traces.in_process.traced_trial import record_of
-from rag_harness.traces.otlp.otlp_json import spans_of_request
-from rag_harness.traces.otlp.otlp_protobuf import spans_of_protobuf
-from rag_harness.traces.otlp.otlp_written import request_of
-from rag_harness.traces.span_record import SpanEvent, SpanRecord
+from rag_harness.core.errors import TraceError
+from rag_harness.pipelines.otel.in_process import record_of
+from rag_harness.pipelines.otel.spans import SpanEvent, SpanRecord, request_of, spans_of_protobuf, spans_of_request
 
 
 def of_the_sdk() -> list[Any]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.types import Chunk
-from rag_harness.words.contradictions import contradictions
+from rag_harness.core.text.contradictions import contradictions
+from rag_harness.core.types import Chunk
 
 # Benchmarks are scripts and no package: a type checker would meet the file under two names.
 script: Any = import_module("benchmarks.contradictions")

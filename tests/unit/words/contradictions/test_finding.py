@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.words.contradictions import ANSWER, Contradiction, against, contradictions
+from rag_harness.core.text.contradictions import ANSWER, Contradiction, against, contradictions
 
 DATA = Path(__file__).parent / "data"
 FEE = "A lost card is replaced for €5."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rag_harness.words.contradictions import against, contradictions
-from rag_harness.words.language import no_rules
+from rag_harness.core.text.contradictions import against, contradictions
+from rag_harness.core.text.language_detection import no_rules
 
 OLD = "Die Lieferung kostet in der Schweiz 5 € und sie kommt nicht mit der Post."
 NEW = OLD.replace("5 €", "9 €")

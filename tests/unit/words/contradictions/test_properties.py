@@ -7,7 +7,7 @@ from time import process_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.words.contradictions import Contradiction, against, contradictions
+from rag_harness.core.text.contradictions import Contradiction, against, contradictions
 
 _SUBJECTS = ("a lost card", "the guided tour", "the swimming course", "a parcel by post")
 _SAYINGS = (

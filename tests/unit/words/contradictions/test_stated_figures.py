@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.words.contradictions.stated_figures import MOST_FIGURES, figures_of
-from rag_harness.words.contradictions.vocabulary import tokens
+from rag_harness.core.text.figures import MOST_FIGURES, figures_of, tokens
 
 DAY = 86_400
 

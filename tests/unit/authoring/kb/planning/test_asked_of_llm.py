@@ -15,17 +15,12 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, INTERRUPTED, main
-from rag_harness.authoring.kb.plan import Plan, read_plan
-from rag_harness.authoring.kb.planning import PlanRequest, plan_text
-from rag_harness.authoring.kb.planning.asked_of_llm import Writer
-from rag_harness.authoring.kb.planning.at_once import PATIENCE
-from rag_harness.authoring.kb.planning.gathered import ROUNDS
-from rag_harness.authoring.kb.planning.plan_checks import plan_faults
-from rag_harness.authoring.kb.planning.replied import page_id, titles_of
-from rag_harness.errors import BudgetError, DataError, ModelCallError
-from rag_harness.models.prompts import load_prompts
-from rag_harness.models.until_right import TRIES, Fault
-from rag_harness.types import Completion, Message, Usage
+from rag_harness.authoring.kb.llm_planner import PATIENCE, ROUNDS, Writer, page_id, titles_of
+from rag_harness.authoring.kb.plan import Plan, PlanRequest, plan_text, read_plan
+from rag_harness.authoring.kb.plan_checks import plan_faults
+from rag_harness.core.errors import BudgetError, DataError, ModelCallError
+from rag_harness.core.types import Completion, Message, Usage
+from rag_harness.models.prompts import TRIES, Fault, load_prompts
 from tests.plugin.counting_server import CountingServer, counting_server
 
 Says = Callable[[str, int], "str | Exception | None"]

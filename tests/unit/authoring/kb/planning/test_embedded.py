@@ -6,15 +6,11 @@ from collections import Counter
 
 import pytest
 
-from rag_harness.authoring.kb.plan import FACT_KINDS, PAGE_KINDS, Plan, PlanPage
-from rag_harness.authoring.kb.planning import PlanRequest, plan_text, planned
-from rag_harness.authoring.kb.planning.dealing import deal
-from rag_harness.authoring.kb.planning.drafting import drafted_page
-from rag_harness.authoring.kb.planning.plan_checks import plan_faults
-from rag_harness.authoring.kb.planning.templates import domain_names, read_domain
-from rag_harness.authoring.kb.planning.wanted import MOST_PAGES
-from rag_harness.errors import DataError
-from rag_harness.words.contradictions import contradictions
+from rag_harness.authoring.kb.embedded_planner import deal, domain_names, drafted_page, planned, read_domain
+from rag_harness.authoring.kb.plan import FACT_KINDS, MOST_PAGES, PAGE_KINDS, Plan, PlanPage, PlanRequest, plan_text
+from rag_harness.authoring.kb.plan_checks import plan_faults
+from rag_harness.core.errors import DataError
+from rag_harness.core.text.contradictions import contradictions
 
 DOMAINS = ("device manuals", "employee handbook", "retail support")
 

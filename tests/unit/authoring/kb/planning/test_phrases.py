@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from rag_harness.authoring.kb.planning.phrases import filled
+from rag_harness.authoring.kb.embedded_planner import filled
 
 
 def drawn(text: str, **names: str) -> set[str]:

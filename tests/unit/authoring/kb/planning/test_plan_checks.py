@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from rag_harness.authoring.kb.plan import Plan, PlannedFact, PlannedTable, PlanPage, VersionPair
-from rag_harness.authoring.kb.planning import check_plan
-from rag_harness.authoring.kb.planning.plan_checks import SHOWN_FAULTS, plan_faults
-from rag_harness.authoring.kb.planning.succession import pairing_faults
-from rag_harness.errors import DataError
+from rag_harness.authoring.kb.plan_checks import SHOWN_FAULTS, check_plan, pairing_faults, plan_faults
+from rag_harness.core.errors import DataError
 from tests.unit.authoring.kb.planning.plans import NEW, OLD, OTHER, PAIR, fact, page, plan
 
 

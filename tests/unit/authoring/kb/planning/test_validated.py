@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.authoring.kb.plan import PLAN_FILE, Plan
-from rag_harness.authoring.kb.planning import plan_text
+from rag_harness.authoring.kb.plan import PLAN_FILE, Plan, plan_text
 from rag_harness.authoring.kb.validation import validate
 from tests.unit.authoring.kb.planning.plans import NEW, OLD, OTHER, fact, plan
 

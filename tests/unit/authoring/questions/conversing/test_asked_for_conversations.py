@@ -12,20 +12,23 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.questions import rejected_beside, rejected_ids
-from rag_harness.authoring.questions.conversing import GeneratedConversations
-from rag_harness.authoring.questions.conversing.asked_for_conversations import ConversationWriter
-from rag_harness.authoring.questions.conversing.subject_free import NAMES_IT, is_subject_free, turn_fault
-from rag_harness.authoring.questions.conversing.told_to_converse import conversation_tasks
-from rag_harness.authoring.questions.conversing.turn_draft import TurnDraft
+from rag_harness.authoring.questions.conversation_writer import (
+    NAMES_IT,
+    ConversationWriter,
+    GeneratedConversations,
+    TurnDraft,
+    conversation_tasks,
+    is_subject_free,
+    turn_fault,
+)
 from rag_harness.authoring.questions.document_collection import DocumentCollection
-from rag_harness.authoring.questions.draft import Draft
-from rag_harness.commands import FOUND
-from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import BudgetError, ModelCallError
-from rag_harness.models.prompts import load_prompts
-from rag_harness.models.until_right import TRIES
-from rag_harness.types import Completion, Evidence, Message, Usage
+from rag_harness.authoring.questions.drafts import Draft
+from rag_harness.authoring.questions.review.file import rejected_beside, rejected_ids
+from rag_harness.core.errors import BudgetError, ModelCallError
+from rag_harness.core.types import Completion, Evidence, Message, Usage
+from rag_harness.data.queries import read_queries
+from rag_harness.frontends.cli import FOUND
+from rag_harness.models.prompts import TRIES, load_prompts
 from tests.plugin.counting_server import CountingServer, counting_server
 from tests.unit.authoring.questions.shop import PAGES, documents, folder
 

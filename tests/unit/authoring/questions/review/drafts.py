@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.questions import DocumentCollection
-from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
-from rag_harness.authoring.questions.review.showing import Showing
-from rag_harness.dataset.knowledge_base import read_folder
+from rag_harness.authoring.questions.document_collection import DocumentCollection
+from rag_harness.authoring.questions.review.presentation import Showing
+from rag_harness.authoring.questions.review.rows import QueryRow
+from rag_harness.data.documents import read_folder
 from tests.unit.authoring.questions.shop import folder
 
 HELD = "Island parcels are held for 9 days at the harbour office."

@@ -10,11 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.questions.review.alone import alone_with
-from rag_harness.authoring.questions.review.chosen import chosen_rows
-from rag_harness.authoring.questions.review.reviewed_rows import accepted
-from rag_harness.commands.review import _who
-from rag_harness.errors import SettingsError
+from rag_harness.authoring.questions.review.file import alone_with
+from rag_harness.authoring.questions.review.rows import accepted, chosen_rows
+from rag_harness.core.errors import SettingsError
+from rag_harness.frontends.cli.queries import _who
 from tests.unit.authoring.questions.review.drafts import ROWS, drafted, row
 
 

@@ -8,19 +8,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions.review.alone import alone_with
-from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.reviewed_rows import (
-    QueryRow,
-    accepted,
-    edited,
-    rejected,
-    reopened,
-    state_of,
-)
-from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import DataError, SettingsError
-from rag_harness.files.atomic import write_atomically
+from rag_harness.authoring.questions.review.file import ReviewFile, alone_with
+from rag_harness.authoring.questions.review.rows import QueryRow, accepted, edited, rejected, reopened, state_of
+from rag_harness.core.errors import DataError, SettingsError
+from rag_harness.core.files import write_atomically
+from rag_harness.data.queries import read_queries
 from tests.unit.authoring.questions.review.drafts import drafted, read, row, write
 
 

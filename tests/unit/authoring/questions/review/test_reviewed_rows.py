@@ -10,9 +10,9 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.questions.review.page import html_of
-from rag_harness.authoring.questions.review.reviewed_rows import state_of
-from rag_harness.dataset.queries import read_queries
-from rag_harness.types import is_in
+from rag_harness.authoring.questions.review.rows import state_of
+from rag_harness.core.types import is_in
+from rag_harness.data.queries import read_queries
 from tests.unit.authoring.questions.review.drafts import drafted, row, showing
 from tests.unit.authoring.questions.review.test_page import data_of
 

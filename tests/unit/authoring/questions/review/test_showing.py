@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
-from rag_harness.authoring.questions.review.showing import AROUND
-from rag_harness.types import NEGATIVE
+from rag_harness.authoring.questions.review.presentation import AROUND
+from rag_harness.authoring.questions.review.rows import QueryRow
+from rag_harness.core.types import NEGATIVE
 from tests.unit.authoring.questions.review.drafts import BROKEN, HELD, ROWS, drafted, row, showing
 from tests.unit.authoring.questions.shop import PAGES
 

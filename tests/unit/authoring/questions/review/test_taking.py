@@ -9,9 +9,9 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.reviewed_rows import QueryRow, accepted, edited, question_digest, rejected
-from rag_harness.commands import FOUND
-from rag_harness.dataset.queries import read_queries
+from rag_harness.authoring.questions.review.rows import QueryRow, accepted, edited, question_digest, rejected
+from rag_harness.data.queries import read_queries
+from rag_harness.frontends.cli import FOUND
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, read, row, write
 
 

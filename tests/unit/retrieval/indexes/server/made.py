@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex, create
-from rag_harness.retrieval.indexes.server.health import Clock
-from rag_harness.settings import Settings
+from rag_harness.core.settings import Settings
+from rag_harness.retrieval.indexes.server import QdrantIndex, create
+from rag_harness.retrieval.indexes.server_collection import Clock
 from tests.unit.retrieval.indexes.server.stub import ClusterStub
 
 DIGEST = "0123456789abcdef" * 2

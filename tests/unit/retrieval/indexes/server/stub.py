@@ -20,7 +20,7 @@ from qdrant_client.embed.schema_parser import ModelSchemaParser
 from qdrant_client.http import models
 from qdrant_client.local.qdrant_local import QdrantLocal
 
-from rag_harness.retrieval.indexes.server.connection import quiet
+from rag_harness.retrieval.indexes.server_connection import quiet
 
 _SCHEMAS: dict[tuple[str, str], TypeAdapter[Any]] = {
     ("PUT", ""): TypeAdapter(models.CreateCollection),

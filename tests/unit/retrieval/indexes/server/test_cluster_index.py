@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 from qdrant_client.models import Distance
 
-from rag_harness.errors import CriticalError
-from rag_harness.protocols import PersistentIndex
-from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
-from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex
-from rag_harness.retrieval.indexes.server.connection import connect
-from rag_harness.retrieval.indexes.server.filling import RETRIES
-from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
-from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
-from rag_harness.retrieval.indexes.shards import ShardFolder
-from rag_harness.types import Hit, Matrix
+from rag_harness.core.errors import CriticalError
+from rag_harness.core.protocols import PersistentIndex
+from rag_harness.core.types import Hit, Matrix
+from rag_harness.retrieval.indexes.edge import EdgeIndex
+from rag_harness.retrieval.indexes.server import QdrantIndex
+from rag_harness.retrieval.indexes.server_collection import RETRIES, CollectionContent, ServerCollection
+from rag_harness.retrieval.indexes.server_connection import ClusterOptions, connect
+from rag_harness.retrieval.indexes.shard_files import ShardFolder
 from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
 from tests.unit.retrieval.indexes.server.made import DIGEST, NAME, POINTS, FastClock, index_on
 from tests.unit.retrieval.indexes.server.stub import Answer, Call, ClusterStub, cluster_stub

@@ -10,9 +10,9 @@ from pydantic_core import ValidationError
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from rag_harness.errors import CriticalError, PrerequisiteError, SettingsError
-from rag_harness.retrieval.indexes.server.connection import check_client, connect, explained, speaking
-from rag_harness.settings import Settings
+from rag_harness.core.errors import CriticalError, PrerequisiteError, SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.retrieval.indexes.server_connection import check_client, connect, explained, speaking
 
 URL = "https://qdrant.example:6333"
 

@@ -4,14 +4,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import SettingsError
-from rag_harness.retrieval.indexes.server.server_options import (
-    ClusterOptions,
-    GraphOptions,
-    cluster_options,
-    graph_options,
-)
-from rag_harness.settings import Settings
+from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings import Settings
+from rag_harness.retrieval.indexes.server_connection import ClusterOptions, GraphOptions, cluster_options, graph_options
 
 URL = "http://127.0.0.1:6333"
 

@@ -1,0 +1,285 @@
+"""Roles of models in a profile: model, address, key and request fields of each role and of each judge of a panel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from rag_harness.core.errors import SettingsError, unknown
+from rag_harness.core.settings.options import Settings
+from rag_harness.core.settings.secrets import check_address, is_secret
+
+# The fields of a role's requests, as its table in a profile sets or drops them.
+#
+# Fields have the names of the chat completions API. What only one server knows stands in ``extra_body``, as in
+# OpenAI's
+# SDK. TOML has no null, so a field that is not to be sent is named in ``drop``.
+
+_NUMBER, _WHOLE, _TEXT, _TRUTH = "a number", "a whole number", "a text", "true or false"
+FIELDS: Mapping[str, str] = {
+    **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), _NUMBER),
+    **dict.fromkeys(("seed", "max_tokens", "max_completion_tokens"), _WHOLE),
+    **dict.fromkeys(("reasoning_effort", "verbosity", "service_tier", "user", "safety_identifier"), _TEXT),
+    **dict.fromkeys(("prompt_cache_key", "prompt_cache_retention"), _TEXT),
+    **dict.fromkeys(("store", "parallel_tool_calls"), _TRUTH),
+    "stop": "a text, or a list of texts",
+    **dict.fromkeys(("logit_bias", "metadata", "prediction"), "a table"),
+    "extra_body": "a table",
+}
+"""What a table may set, and what it has to be."""
+SENT = ("temperature", "max_tokens", "seed", "stream", "stream_options", "response_format", "logprobs")
+"""What a table may drop: the fields that are sent without it."""
+_OF_THE_HARNESS = (
+    *("model", "messages", "tools", "functions", "n", "modalities", "audio", "top_logprobs"),
+    *(name for name in SENT if name not in FIELDS),
+)
+"""What the harness decides, because it reads the reply."""
+_LEAST = {"temperature": 0, "top_p": 0, "max_tokens": 1, "max_completion_tokens": 1}
+_OPTIONS = {"temperature": "temperature", "seed": "seed", "max_tokens": "max_output_tokens"}
+"""Fields that are options, too, by their names there."""
+_TOGETHER = {"stream": ("stream_options",), "logprobs": ("top_logprobs",)}
+"""What makes no sense without a field."""
+
+
+@dataclass(frozen=True)
+class RequestFields:
+    """What a role's requests have beside what the harness sends, and what they lack.
+
+    Attributes:
+        set: the fields that are set, by name; those of ``extra_body`` among them.
+        drop: the names of those that are not sent.
+    """
+
+    set: Mapping[str, Any] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> RequestFields:
+        """Return the fields that ``text`` says, as settings have it; none for an empty text."""
+        if not text:
+            return cls()
+        said = json.loads(text)
+        return cls(said["set"], tuple(said["drop"]))
+
+    @property
+    def text(self) -> str:
+        """The fields as one line of JSON; empty where nothing is set or dropped."""
+        said = {"set": dict(self.set), "drop": list(self.drop)}
+        return json.dumps(said, sort_keys=True, ensure_ascii=False) if self.set or self.drop else ""
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """The set fields that are options, by the names of the options."""
+        return {option: self.set[name] for name, option in _OPTIONS.items() if name in self.set}
+
+    def without_options(self, given: Collection[str] = ()) -> RequestFields:
+        """Return what is left where the options decide: those of ``sampling``, and dropped ones that are ``given``."""
+        spoken = {name for name, option in _OPTIONS.items() if option in given}
+        left = {name: value for name, value in self.set.items() if name not in _OPTIONS}
+        return replace(self, set=left, drop=tuple(name for name in self.drop if name not in spoken))
+
+    def applied(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a request with these fields, and without the dropped ones."""
+        gone = {*self.drop, *(each for name in self.drop for each in _TOGETHER.get(name, ()))}
+        if "max_completion_tokens" in self.set:
+            gone.add("max_tokens")
+        others = {name: value for name, value in self.set.items() if name not in _OPTIONS}
+        return {name: value for name, value in (dict(request) | others).items() if name not in gone}
+
+
+def request_fields(where: str, table: Mapping[str, Any], beside: Collection[str]) -> RequestFields:
+    """Return the fields that a table sets and drops. ``beside`` are the names that it may have besides.
+
+    Raises:
+        SettingsError: a field is unknown or cannot be used, is the harness's own, or is set and dropped.
+    """
+    dropped = table.get("drop", [])
+    if not isinstance(dropped, list) or not all(isinstance(each, str) for each in dropped):
+        raise SettingsError(f'{where}: drop is {dropped!r}: expected a list of fields, ["temperature"].')
+    for name in dropped:
+        if name not in SENT:
+            raise SettingsError(f"{where}: drop: {unknown('field', name, SENT)}")
+    fields = {name: value for name, value in table.items() if name != "drop"}
+    for name, value in fields.items():
+        _check(where, name, value, (*beside, "drop", *FIELDS))
+    extra = fields.pop("extra_body", {})
+    _check_extra(f"{where}: extra_body", extra, fields)
+    if both := [name for name in dropped if name in fields]:
+        raise SettingsError(f"{where}: {both[0]} is set, and it is in drop: keep one of them.")
+    if {"max_tokens", "max_completion_tokens"} <= fields.keys():
+        raise SettingsError(f"{where}: max_tokens and max_completion_tokens are one limit: keep one of them.")
+    return RequestFields({**fields, **extra}, tuple(dict.fromkeys(dropped)))
+
+
+def _check(where: str, name: str, value: Any, known: Collection[str]) -> None:
+    if name in _OF_THE_HARNESS:
+        raise _decided(where, name)
+    if name not in FIELDS:
+        raise SettingsError(
+            f"{where}: {unknown('field', name, known)} What only your server knows stands in extra_body = "
+            f"{{ {name} = … }}."
+        )
+    least = _LEAST.get(name)
+    if not _fits(FIELDS[name], value):
+        raise SettingsError(f"{where}: {name} is {value!r}: expected {FIELDS[name]}.")
+    if least is not None and value < least:
+        raise SettingsError(f"{where}: {name} is {value!r}: expected {least} or more.")
+    _check_plain(f"{where}: {name}", value)
+
+
+def _decided(where: str, name: str) -> SettingsError:
+    leave = f' drop = ["{name}"] leaves it out.' if name in SENT else ""
+    return SettingsError(f"{where}: {name} cannot be set: the harness decides it, because it reads the reply.{leave}")
+
+
+def _fits(kind: str, value: Any) -> bool:
+    if kind in (_NUMBER, _WHOLE):
+        kinds = int if kind == _WHOLE else (int, float)
+        return isinstance(value, kinds) and not isinstance(value, bool) and isfinite(value)
+    if kind == _TEXT:
+        return isinstance(value, str)
+    if kind == _TRUTH:
+        return isinstance(value, bool)
+    if kind == "a table":
+        return isinstance(value, dict)
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+
+
+def _check_extra(where: str, extra: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    for name in extra:
+        if name in _OF_THE_HARNESS:
+            raise _decided(where, name)
+        if name in FIELDS:
+            raise SettingsError(f"{where}: {name} is a field of its own: write it beside extra_body.")
+        if name in fields:
+            raise SettingsError(f"{where}: {name} is set beside it, too: keep one of them.")
+
+
+def _check_plain(where: str, value: Any) -> None:
+    """Refuse what JSON does not have, and keys: settings are written into the record of a run."""
+    for name, each in _values(value):
+        if is_secret(name):
+            raise SettingsError(f"{where}: {name} looks like a key. Keys stand in variables: name one in api_key_env.")
+        if not isinstance(each, (str, int, float, bool)) or (isinstance(each, float) and not isfinite(each)):
+            raise SettingsError(f"{where}: {each!r} cannot be sent: expected what JSON has.")
+
+
+def _values(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if not isinstance(each, (dict, list)):
+                yield key, each
+            else:
+                yield from _values(each, key)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _values(each, name)
+    else:
+        yield name, value
+
+
+# Roles as tables of a profile, and the judges of a panel: each has a model, an address and fields of its requests.
+
+ROLES = ("answer", "judge", "writer", "rewrite", "user")
+_OPTIONS_OF = {"answer": "chat"}
+OWN = ("model", "base_url", "api_key_env")
+"""What a table says beside the fields of requests."""
+
+
+def prefix_of(role: str) -> str:
+    """Return what the options of a role begin with: ``chat`` for ``answer``, else the role's name."""
+    return _OPTIONS_OF.get(role, role)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeTable:
+    """A judge of a panel with an address of its own: ``[tool.rag_harness.profiles.<profile>.judges.<name>]``.
+
+    ``request`` are the fields of its requests, as ``RequestFields.text`` has them.
+    """
+
+    name: str
+    model: str
+    base_url: str = ""
+    api_key_env: str = ""
+    request: str = ""
+
+    @property
+    def key_variable(self) -> str:
+        """The variable that holds the key of its own address."""
+        return self.api_key_env or f"RAG_JUDGE_{re.sub(r'[^A-Z0-9]+', '_', self.name.upper())}_API_KEY"
+
+
+def role_options(where: str, role: str, table: object) -> dict[str, str]:
+    """Return what the table of a role says, by the names of options: ``judge_model``, …, ``judge_request``.
+
+    Raises:
+        SettingsError: it is no table, or something in it cannot be used; says what.
+    """
+    read = _read(where, table)
+    return {f"{prefix_of(role)}_{name}": value for name, value in read.items()}
+
+
+def judge_tables(where: str, tables: object) -> tuple[JudgeTable, ...]:
+    """Return the judges of a panel that have tables.
+
+    Raises:
+        SettingsError: there is no table, or something in one cannot be used; says what.
+    """
+    if not isinstance(tables, Mapping):
+        raise SettingsError(f"{where}: judges is {tables!r}: expected tables, one a judge.")
+    found = []
+    for name, table in tables.items():
+        here = f"{where}, judge {name!r}"
+        if "," in name:
+            raise SettingsError(f"{here}: a name has no comma: --rag-judge parts judges by commas.")
+        said = _read(here, table)
+        found.append(JudgeTable(name, **{"model": name, **said}))
+    return tuple(found)
+
+
+def _read(where: str, table: object) -> dict[str, str]:
+    if not isinstance(table, Mapping):
+        raise SettingsError(f"{where} is {table!r}: expected a table.")
+    said = {name: table[name] for name in OWN if name in table}
+    for name, value in said.items():
+        if not isinstance(value, str):
+            raise SettingsError(f"{where}: {name} is {value!r}: expected a string.")
+    check_address(f"{where}: base_url", said.get("base_url", ""), "Name its variable with api_key_env.")
+    others = {name: value for name, value in table.items() if name not in OWN}
+    request = request_fields(where, others, OWN).text
+    return said | ({"request": request} if request else {})
+
+
+# A run's settings with the table of one judge of a panel, and keys by the names of their variables.
+
+
+def named_key(name: str, rootdir: str) -> str:
+    """Return the key in the variable ``name``, of the environment or ``.env``; empty without one."""
+    from dotenv import dotenv_values
+
+    return os.environ.get(name) or dotenv_values(Path(rootdir) / ".env", encoding="utf-8-sig").get(name) or ""
+
+
+def settings_by_table(settings: Settings, table: JudgeTable) -> Settings:
+    """Return the settings in which the judge is asked as its table says. Its address gets no key but its own."""
+    found = replace(settings, judge_model=table.model, judge_request=table.request)
+    if not (table.base_url or table.api_key_env):
+        return found
+    return replace(
+        found,
+        judge_base_url=table.base_url or settings.judge_base_url,
+        judge_api_key_env=table.key_variable,
+        judge_api_key=named_key(table.key_variable, settings.rootdir),
+    )
+
+
+def keys_of_judges(settings: Settings) -> list[str]:
+    """Return the keys of all judges with tables."""
+    return [named_key(each.key_variable, settings.rootdir) for each in settings.judge_tables]

@@ -1,0 +1,1 @@
+"""Rules over text: terms, sentences, languages, numbers, citations, refusals and contradictions."""

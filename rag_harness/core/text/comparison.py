@@ -1,0 +1,268 @@
+"""Forms in which texts are compared, without case, marks and differences of chance."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from html import unescape
+from itertools import pairwise
+
+# The form in which texts are compared. What is shown stays as written.
+#
+# Two texts that a reader takes for the same are the same here: letters are composed and compatible forms replaced
+# (NFKC),
+# so that an accent in two characters, a ligature and a full-width digit are what they look like; soft hyphens, zero-
+# width
+# characters and marks of direction count for nothing; quotes and dashes are those of ASCII; HTML entities are
+# characters.
+#
+# Chinese, Japanese, Thai, Lao, Khmer and Burmese have no blanks between words. Where words are counted, each character
+# is
+# one, as in the scripts of CMRC 2018 and MLQA; where they are searched, each pair of neighbours is one, as in Lucene's
+# CJKAnalyzer. A dictionary finds better words, and another one for each language (jieba alone is 19 MB).
+
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_EMPHASIS = re.compile(r"\*\*|__|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<![\w_])_(?=[^\W_])|(?<=[^\W_])_(?![\w_])")
+"""Marks of bold, italics and code in Markdown, but not those inside a name: ``max_tokens``."""
+_INVISIBLE = (0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF)
+_SELECTORS = range(0xFE00, 0xFE10)
+_REPLACED: dict[int, str | None] = {
+    **dict.fromkeys((*_INVISIBLE, *_SELECTORS)),
+    **dict.fromkeys(map(ord, "‘’‚‛′ʼ＇´"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟″«»＂"), '"'),
+    **dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-"),
+}
+_SMALL = re.compile("([ªº²³¹¼-¾ʰ-ʸˠ-ˤ⁰-ₜ℠™⅐-⅟↉]+)")
+"""Superscripts and fractions stay: 10² is no 102, and 2½ no 21/2."""
+_WITHOUT_BLANKS = (
+    "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+)
+_JOINED_RUN = re.compile(f"[{_WITHOUT_BLANKS}]+|[^{_WITHOUT_BLANKS}]+")
+_JOINED = re.compile(f"[{_WITHOUT_BLANKS}]")
+_MARKED = re.compile("[\u0300-\u036f\u0483-\u0489\u0590-\u1fff\u20d0-\u20ff\u2c00-\U0010ffff]")
+"""Scripts with combining marks, or without blanks. Finding all marks takes 15 ms: other texts do not wait for it."""
+_UNREADABLE = re.compile(f"[\u0300-\u036f{''.join(map(chr, (*_INVISIBLE, *_SELECTORS)))}\ufb00-\ufb06\uff01-\uff5e]")
+"""Marks in a character of their own, what is not seen, ligatures and full-width signs."""
+_PLAIN_WORD = re.compile(r"\w+")
+
+
+def composed(name: str) -> str:
+    """Return a name with composed letters (NFC): macOS and PDFs write é as two characters."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def comparable(text: str) -> str:
+    """Return a text as it is compared; upper and lower case stay."""
+    if "&" in text:
+        text = _ENTITY.sub(lambda found: unescape(found[0]), text)
+    if text.isascii():
+        return text
+    parts = _SMALL.split(text.translate(_REPLACED))
+    return "".join(part if at % 2 else unicodedata.normalize("NFKC", part) for at, part in enumerate(parts))
+
+
+def folded(text: str) -> str:
+    """Return a text as it is compared, without regard to case."""
+    return comparable(text).casefold()
+
+
+def is_marked(text: str) -> bool:
+    """Return whether a text may have combining marks, or words without blanks between them."""
+    return not text.isascii() and _MARKED.search(text) is not None
+
+
+@cache
+def marks() -> str:
+    """Return the combining marks as ranges of a character class: ``\\w`` has letters without their marks."""
+    places = [at for at in range(0x300, 0x1F000) if unicodedata.category(chr(at))[0] == "M"]
+    starts = [at for before, at in pairwise([-2, *places]) if at != before + 1]
+    ends = [at for at, behind in pairwise([*places, -2]) if behind != at + 1]
+    return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[\w{marks()}]+")
+
+
+@cache
+def _character() -> re.Pattern[str]:
+    return re.compile(rf"[^{marks()}][{marks()}]*|[{marks()}]+")
+
+
+def compared_words(text: str) -> list[str]:
+    """Return the words of a text as they are compared: in lower case, pairs where there are no blanks."""
+    text = folded(text)
+    if not is_marked(text):
+        return _PLAIN_WORD.findall(text)
+    return divided(_word().findall(text))
+
+
+def content_words(text: str, least: int = 4) -> set[str]:
+    """Return the compared words that carry a topic: of ``least`` letters and without figures, or without blanks."""
+    words = compared_words(text)
+    long = {word for word in words if len(word) >= least and not any(map(str.isdigit, word))}
+    return long if text.isascii() else long | {word for word in words if _JOINED.match(word)}
+
+
+def divided(words: Sequence[str], size: int = 2) -> list[str]:
+    """Return words, and in place of those of scripts without blanks their characters (1), or neighbours (2)."""
+    if not any(_JOINED.search(word) for word in words if not word.isascii()):
+        return list(words)
+    runs = (run for word in words for run in ([word] if word.isascii() else _JOINED_RUN.findall(word)))
+    return [part for run in runs for part in ([run] if not _JOINED.match(run) else _parts(run, size))]
+
+
+def _parts(run: str, size: int) -> Iterable[str]:
+    characters = _character().findall(run)
+    if len(characters) <= size:
+        return ["".join(characters)] if size > 1 else characters
+    return ["".join(characters[at : at + size]) for at in range(len(characters) - size + 1)]
+
+
+@dataclass(frozen=True)
+class ComparableText:
+    """A text as it is compared, and where its characters stand in the text as written.
+
+    Attributes:
+        text: without marks of emphasis.
+        starts: place of each character in the text as written.
+        ends: the place behind it.
+    """
+
+    text: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a part of the compared text stands in the text as written."""
+        if start >= end:
+            at = self.starts[start] if start < len(self.starts) else (self.ends[-1] if self.ends else 0)
+            return at, at
+        return self.starts[start], self.ends[end - 1]
+
+
+@lru_cache(maxsize=4096)
+def without_emphasis(text: str) -> str:
+    """Return a text as it is compared, without marks of emphasis; as written where nothing else would stay."""
+    return comparable(_EMPHASIS.sub("", text)) or text
+
+
+def quotable(text: str) -> str:
+    """Return a text as a quote is looked for in it: as it is compared, without marks of emphasis, on one line."""
+    return " ".join(without_emphasis(text).split())
+
+
+def comparable_text(text: str) -> ComparableText:
+    """Return a text as it is compared, without marks of emphasis, and the places of its characters."""
+    dropped = [found.span() for found in _EMPHASIS.finditer(text)]
+    return _made(text, dropped, comparable) if dropped or comparable(text) != text else _as_written(text)
+
+
+def readable_text(text: str) -> ComparableText:
+    """Return a text as rules and models read it, and the places of its characters.
+
+    Letters are composed, what is not seen is left out, and ligatures and full-width signs are what they look like.
+    Quotes, dashes and emphasis stay.
+    """
+    return _made(text, (), _readable) if _UNREADABLE.search(text) else _as_written(text)
+
+
+def _readable(unit: str) -> str:
+    if not _UNREADABLE.search(unit):
+        return unit
+    return unicodedata.normalize("NFKC", unit.translate(dict.fromkeys((*_INVISIBLE, *_SELECTORS))))
+
+
+def _as_written(text: str) -> ComparableText:
+    return ComparableText(text, range(len(text)), range(1, len(text) + 1))
+
+
+def _made(text: str, dropped: Sequence[tuple[int, int]], form: Callable[[str], str]) -> ComparableText:
+    made: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for start, end in _units(text, dropped):
+        piece = form(text[start:end])
+        made.append(piece)
+        starts += [start] * len(piece)
+        ends += [end] * len(piece)
+    return ComparableText("".join(made), starts, ends)
+
+
+def _units(text: str, dropped: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """Yield the parts of a text that are replaced as one: an entity, or a character with its marks."""
+    gone = {at for start, end in dropped for at in range(start, end)}
+    entities = {found.start(): found.end() for found in _ENTITY.finditer(text)} if "&" in text else {}
+    at = 0
+    while at < len(text):
+        if at in gone:
+            at += 1
+            continue
+        end = entities.get(at, at + 1)
+        while end < len(text) and _joins(text[end]):
+            end += 1
+        yield at, end
+        at = end
+
+
+def _joins(letter: str) -> bool:
+    """Whether a character is a part of the one before it: a mark, an end of a Hangul syllable, or nothing to see."""
+    if letter <= "\x7f":
+        return False
+    is_invisible = _REPLACED.get(ord(letter), "") is None
+    return is_invisible or unicodedata.category(letter)[0] == "M" or "\u1160" <= letter <= "\u11ff"
+
+
+# Whether two texts have the same words. Markdown, white space, punctuation and capitals do not count.
+
+FEWEST_WORDS_FOUND = 4
+"""Fewest words that identify a quote: "45 days" stands in many texts."""
+_LINK = re.compile(r"!?\[([^\]\n]{0,200})\]\([^)\n]{0,200}\)")
+_TAG = re.compile(r"<[^<>\n]{1,200}>")
+_NUMBER = re.compile(r"(?m)(?:^[ \t>]*|(?<=[.:;!?]\s))\d{1,2}[.)](?=\s)")
+"""The number of a list item, at the beginning of a line, or of a sentence where lines were joined."""
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, without Markdown, targets of links and HTML tags.
+
+    Numbers of list items are left out, too.
+    """
+    return compared_words(_NUMBER.sub(" ", _TAG.sub(" ", _LINK.sub(r"\1", text))).replace("_", " "))
+
+
+def says_words(text: str, quote: str) -> bool:
+    """Return whether the words of ``quote``, at least four, stand in ``text`` in one sequence."""
+    wanted = words_of(quote)
+    return len(wanted) >= FEWEST_WORDS_FOUND and f" {' '.join(wanted)} " in f" {' '.join(words_of(text))} "
+
+
+# What differs by chance between two messages that say the same: addresses in memory, ids of requests, times.
+
+_CHANCE = re.compile(
+    r"""\b0x[0-9a-f]{4,}
+    | \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b   # a UUID
+    | \b\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*Z?
+    | (?<![\d.])\d{1,15}(?:\.\d{1,15})?\s?(?:ms|s|seconds?)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<![\w-])[\w-]{16,}(?![\w-])")
+_HEX = "0123456789abcdefABCDEF"
+_LEAST_HEX = 16
+
+
+def without_chance(message: str) -> str:
+    """Return a message with a mark in place of each part that differs by chance."""
+    return _CHANCE.sub("<>", _NAME.sub(_without_id, message))
+
+
+def _without_id(found: re.Match[str]) -> str:
+    """Return a name as it is, or a mark where it ends as ids of requests do: req_011CQx4f09…"""
+    name = found[0]
+    is_id = any(map(str.isdigit, name)) and len(name) - len(name.rstrip(_HEX)) >= _LEAST_HEX
+    return "<>" if is_id else name

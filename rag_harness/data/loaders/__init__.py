@@ -1,0 +1,1 @@
+"""Loaders of files, found under the entry point ``rag_harness.loaders``."""

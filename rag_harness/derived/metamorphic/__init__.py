@@ -1,1 +1,0 @@
-"""Metamorphic checks: change something that must not change the answer, and compare the two answers."""

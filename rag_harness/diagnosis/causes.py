@@ -1,0 +1,327 @@
+"""The causes of failure: their names, a remedy for each, and the progress of the search for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from rag_harness.core.progress import report
+
+# The names of causes of failure, for code that shows causes without importing what finds them.
+#
+# A trial has a cause, which is found by its evidence and by running it again. Its category follows from scores alone
+# (``measures.judged.categories``) and stands in tables of categories, never beside a cause.
+
+JUDGE_DOUBTFUL, NOISE, GOLD_DOUBTFUL = "Judge Doubtful", "Noise", "Gold Doubtful"
+OUTDATED_INFO, RETRIEVAL_MISS, LOGIC_FAILURE = "Outdated Info", "Retrieval Miss", "Logic Failure"
+UNDETERMINED, EXPECTATION_BROKEN = "Undetermined", "Expectation Broken"
+TOP_LEVEL = (
+    RETRIEVAL_MISS,
+    OUTDATED_INFO,
+    LOGIC_FAILURE,
+    NOISE,
+    GOLD_DOUBTFUL,
+    JUDGE_DOUBTFUL,
+    UNDETERMINED,
+    EXPECTATION_BROKEN,
+)
+"""Every cause, the study's three first."""
+CAUSE_MEANINGS = {
+    RETRIEVAL_MISS: "what the answer needs was not in the chunks that the model was given",
+    OUTDATED_INFO: "the answer follows an old version of a document",
+    LOGIC_FAILURE: "the model was given what the answer needs, and its answer is wrong all the same",
+    NOISE: "the same question, asked again, was answered rightly",
+    GOLD_DOUBTFUL: "the ground truth itself may be wrong",
+    JUDGE_DOUBTFUL: "the answer has what the ground truth asks for, so the judge may be wrong",
+    UNDETERMINED: "the trial does not have what is needed to find its cause",
+    EXPECTATION_BROKEN: "the answer breaks what the question demands of its form, its wording, its time or its cost",
+}
+"""What each cause means, as the end of a sentence."""
+
+
+# One line of advice for each cause. A detail without a line has that of its cause.
+#
+# Advice never names a part or an option that a pipeline does not have: whoever answers with an own search is not told
+# to
+# set ours. What an experiment is made of says which it has.
+
+REMEDIES: Mapping[tuple[str, str], str] = {
+    ("Retrieval Miss", ""): "read the evidence beside the question: what would have to match?",
+    (
+        "Retrieval Miss",
+        "no retriever",
+    ): "give it a context; if it has one, return it in the PipelineOutput",
+    ("Retrieval Miss", "not in the index"): "add the page to the documents, or find out why it was left out",
+    ("Retrieval Miss", "cut by a chunk border"): "larger chunks or more overlap: --rag-chunk-size, --rag-chunk-overlap",
+    (
+        "Retrieval Miss",
+        "the page came without the passage",
+    ): "send chunks whole if something shortens them (truncation); else larger chunks",
+    (
+        "Retrieval Miss",
+        "not found",
+    ): "hybrid retrieval, a better embedder, or more candidates: --rag-candidates",
+    ("Retrieval Miss", "found but ranked below k"): "rerank, or give the model more: --rag-top-k",
+    (
+        "Retrieval Miss",
+        "found and not given",
+    ): "it was found and not passed on: look at what chooses the context, and for which question",
+    (
+        "Retrieval Miss",
+        "ranked too low",
+    ): "look at what orders the chunks: it puts others above this one; or give the model more",
+    (
+        "Retrieval Miss",
+        "too few chunks",
+    ): "give the model more chunks (a larger k), or rank this one higher",
+    (
+        "Retrieval Miss",
+        "not in the context",
+    ): "a search that finds it, or more chunks; return all that was found, to see its place",
+    (
+        "Retrieval Miss",
+        "another part of the page came",
+    ): "rank this part higher or send more chunks; return all that was found, to see its place",
+    (
+        "Retrieval Miss",
+        "the context of another question",
+    ): "look where questions and contexts are mixed up: batch, cache, id; then look at the search",
+    (
+        "Retrieval Miss",
+        "no context came",
+    ): "see why the search returns nothing: a filter, a threshold, an error that nobody sees",
+    (
+        "Retrieval Miss",
+        "the same chunk several times",
+    ): "drop chunks that are the same before the context is filled; index each document once",
+    (
+        "Retrieval Miss",
+        "the same context for every question",
+    ): "see whether the question decides the search: a cache, a default, an order turned round",
+    (
+        "Retrieval Miss",
+        "lost in reranking",
+    ): "the reranker put it too low: try another, rerank_model of the profile",
+    (
+        "Retrieval Miss",
+        "lost the subject",
+    ): "rewrite follow-ups before the search, as c1 does, or search for what was said, too",
+    (
+        "Retrieval Miss",
+        "lost in history",
+    ): "read the earlier answer that misled it; search for what the user said alone",
+    (
+        "Logic Failure",
+        "lost the subject",
+    ): "give the model what was said before, or the question in words that stand alone",
+    (
+        "Logic Failure",
+        "lost in history",
+    ): "read the earlier answer that misled it; ask for an answer by the sources alone",
+    (
+        "Retrieval Miss",
+        "never searched",
+    ): "tell it when it has to search; or search once before it decides",
+    (
+        "Retrieval Miss",
+        "searched for the wrong thing",
+    ): "read its queries beside the evidence; where they are right, mend the retriever",
+    (
+        "Retrieval Miss",
+        "stopped too early",
+    ): "allow more searches, and have it check each part of the question before it answers",
+    (
+        "Retrieval Miss",
+        "found and not used",
+    ): "give the answer all that its searches found, or look at what drops it",
+    (
+        "Retrieval Miss",
+        "searched on after all was found",
+    ): "have it check what it found before it searches again; keep earlier hits",
+    (
+        "Logic Failure",
+        "searched on after all was found",
+    ): "have it check what it found before it searches again: later hits mislead it",
+    (
+        "Outdated Info",
+        "the index has another version of the page",
+    ): "index the documents again: what was sent of the page is not what the page says now",
+    ("Outdated Info", ""): "take outdated pages out of the index, or filter by status before the prompt",
+    ("Logic Failure", ""): "a stronger model, or a prompt that asks for the figures of the sources",
+    (
+        "Logic Failure",
+        "the same answer to every question",
+    ): "see whether the question reaches the model: a cache, a default, an example in the prompt",
+    (
+        "Logic Failure",
+        "the same answer to every question, in another language",
+    ): "see whether the question reaches the model; ask in the prompt for the language of it",
+    (
+        "Logic Failure",
+        "answers in another language",
+    ): "ask in the prompt for the language of the question; look for what translates answers",
+    (
+        "Logic Failure",
+        "not from its context",
+    ): "tell it to answer from the context alone; is the context in the prompt as sent?",
+    (
+        "Logic Failure",
+        "answers from another passage",
+    ): "read the prompt as sent: has it this passage? if so, fewer others, or the best first",
+    (
+        "Logic Failure",
+        "a wrong page ranked above",
+    ): "rank the right page first, or filter the other out; has the prompt as sent all chunks?",
+    (
+        "Logic Failure",
+        "misread",
+    ): "see that the prompt as sent has the passage; if so, ask to keep to it, or a stronger model",
+    (
+        "Logic Failure",
+        "the answer to another question",
+    ): "look where questions and answers are mixed up: a batch, a cache, an id, a shared variable",
+    (
+        "Logic Failure",
+        "repeats the question",
+    ): "read the prompt as sent, and the reply: what is returned is the question",
+    (
+        "Logic Failure",
+        "an error message",
+    ): "read the log: a call fails, and its error is passed on as the answer",
+    (
+        "Logic Failure",
+        "cut short",
+    ): "allow longer answers: max_tokens of role answer; if empty, read the whole reply",
+    (
+        "Logic Failure",
+        "not read where it stood",
+    ): "read the prompt as sent: has it all chunks, whole? else a reranker, or fewer chunks",
+    (
+        "Logic Failure",
+        "wrong refusal",
+    ): "soften the instruction to refuse; first see that the passage is in the prompt as sent",
+    (
+        "Logic Failure",
+        "answered what is not in the documents",
+    ): "tell the model when to refuse",
+    ("Logic Failure", "distracted"): "fewer chunks (--rag-top-k), or a reranker that drops what does not belong",
+    ("Logic Failure", "incomplete multi-hop"): "ask for every part: a prompt that lists them, or sub-questions",
+    ("Logic Failure", "found and not said"): "ask for it in the prompt: it stands in the sources; or a stronger model",
+    (
+        "Logic Failure",
+        "says what it must not",
+    ): "forbid it in the prompt; if no source has it, a stronger model",
+    (
+        "Logic Failure",
+        "cites another source",
+    ): "ask for the source of each statement in the prompt",
+    ("Logic Failure", "cites nothing"): "ask for citations in the prompt, and show one as an example",
+    (
+        "Logic Failure",
+        "cites a source that is not there",
+    ): "number the sources in the prompt, and say that no others exist",
+    ("Noise", ""): "temperature 0 and a seed; else answer each query several times and judge the mean",
+    (
+        "Gold Doubtful",
+        "the gold is that of another question",
+    ): "look for rows that have shifted: mend the case, and those beside it",
+    ("Gold Doubtful", ""): "read question, ground truth and evidence; mend the case or leave it out",
+    (
+        "Gold Doubtful",
+        "the answer has the figure of the evidence",
+    ): "read the evidence: if it is right, mend the figure of the ground truth",
+    (
+        "Gold Doubtful",
+        "no page has what is expected",
+    ): "read the expectation: no page has it. Mend it, or add the page",
+    ("Judge Doubtful", ""): "read the answer; hold the judge against people: rag-harness judge calibrate",
+    (
+        "Undetermined",
+        "the pipeline does not say what it looked up",
+    ): "return a PipelineOutput with the prompt's chunks as context; a service: [read] contexts",
+    ("Undetermined", ""): "give the case a ground truth and evidence quotes",
+    ("Expectation Broken", ""): "read what stands there beside what is expected: one of the two is to be mended",
+    (
+        "Expectation Broken",
+        "form of the answer",
+    ): "ask for this form in the prompt; JSON: the model's own JSON mode",
+    ("Expectation Broken", "wording"): "ask for these words in the prompt, or mend the expectation: no source has them",
+    ("Expectation Broken", "took too long"): "see which step takes the time: the report's speed; or raise the limit",
+    (
+        "Expectation Broken",
+        "cost too much",
+    ): "fewer chunks (--rag-top-k), a cheaper model; or raise the limit",
+    ("Expectation Broken", "decided otherwise"): "look at the thresholds by which the pipeline decides",
+    ("Expectation Broken", "says something else than before"): "read both answers; --snapshot-update keeps the new one",
+    (
+        "Expectation Broken",
+        "declines in words of its own",
+    ): "have the pipeline report that it abstains, or expect these words",
+    (
+        "Expectation Broken",
+        "a source that must not be in the prompt",
+    ): "filter the page out before the prompt, or take it out of the index",
+}
+"""The advice for an experiment that has all that is named."""
+_WITHOUT: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("Retrieval Miss", "cut by a chunk border"): ("chunk_size", "larger chunks or more overlap, cut between sentences"),
+    ("Retrieval Miss", "not found"): ("candidates", "a search by words and by meaning, or one that looks deeper"),
+    ("Retrieval Miss", "found but ranked below k"): ("top_k", "rank it higher, or give the model more chunks"),
+    ("Retrieval Miss", "lost in reranking"): ("rerank_model", "the reranker put it too low: try another, or none"),
+    (
+        "Logic Failure",
+        "cut short",
+    ): ("max_output_tokens", "allow longer answers: max_tokens; if empty, read the whole reply"),
+    (
+        "Logic Failure",
+        "not read where it stood",
+    ): ("top_k", "read the prompt as sent: has it all chunks, whole? else fewer chunks, or the best first"),
+    ("Logic Failure", "distracted"): ("top_k", "fewer chunks, or drop those that do not belong"),
+    ("Expectation Broken", "cost too much"): ("top_k", "fewer chunks, a cheaper model; or raise the limit"),
+}
+"""The ingredient that an experiment must have for the advice above, and the advice for one without it."""
+
+
+def remedy_of(cause: str, detail: str, ingredients: Collection[str]) -> str:
+    """Return the advice for a cause, for an experiment with these ingredients."""
+    needed, without = _WITHOUT.get((cause, detail), ("", ""))
+    if needed and needed not in ingredients:
+        return without
+    return REMEDIES.get((cause, detail)) or REMEDIES[cause, ""]
+
+
+# How far the work on causes is, reported by its own name.
+
+CAUSES = "causes"
+"""The name by which the work reports."""
+_Each = TypeVar("_Each")
+
+
+class CauseProgress:
+    """Counts the trials whose causes are looked for.
+
+    Args:
+        total: how many there are; 0 reports nothing.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._done, self._total = 0, total
+        self._report(0)
+
+    def counted(self, trials: Iterable[_Each]) -> Iterator[_Each]:
+        """Yield the trials, and count them."""
+        for trial in trials:
+            self._done += 1
+            yield trial
+
+    def tell(self) -> None:
+        """Report how many are done. Answers that no threshold has chosen may come on top."""
+        self._report(min(self._done, self._total - 1))
+
+    def end(self) -> None:
+        """Report that all are done."""
+        self._report(self._total)
+
+    def _report(self, done: int) -> None:
+        if self._total > 0:
+            report(CAUSES, done, self._total, "answers")

@@ -1,0 +1,352 @@
+"""Interventions: the context, the turns or the searches of a trial with one thing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from rag_harness.core.types import Case, Chunk, Hit
+from rag_harness.diagnosis.causes import LOGIC_FAILURE, RETRIEVAL_MISS
+from rag_harness.diagnosis.corpus_view import CorpusView, says, with_single_blanks
+from rag_harness.diagnosis.gold import GoldFacts, QuoteFact
+from rag_harness.evaluation.measures.agents import TracedSearch, searches_of, untold_hits
+from rag_harness.pipelines.trace import GivenSearches
+from rag_harness.records.row import ExperimentResult, RetrievedChunk
+from rag_harness.retrieval.retrievers import with_carried_words
+
+# Interventions: the context of a row with one thing changed. Pure; None where nothing would be different.
+
+TWICE = ("+twice", "+thrice", "+a_fourth_time")
+"""Repeats without a change. One is not enough: a trial that fails three times in ten seems repaired by anything."""
+GOLD_CONTEXT, NO_CONTEXT, GOLD_AT_BOTH_ENDS = "+gold_context", "+no_context", "+gold_at_both_ends"
+NO_DISTRACTORS, PASSAGES_ALONE, CURRENT_VERSIONS = "+no_distractors", "+passages_alone", "+current_versions"
+
+
+@dataclass(frozen=True, slots=True)
+class InterventionGold:
+    """The gold that an intervention may add to a context, or remove from it.
+
+    Attributes:
+        chunks: whole chunks that contain the needed quotes.
+        passages: the needed quotes alone, a chunk each; none where a page stands for its quotes.
+        superseded: ids of outdated pages.
+    """
+
+    chunks: Sequence[Chunk]
+    passages: Sequence[Chunk] = ()
+    superseded: Collection[str] = ()
+
+
+Altered = Callable[[Sequence[Hit], InterventionGold], "list[Hit] | None"]
+"""From the hits of the row and the gold to the hits that are given instead."""
+
+
+def hits_of(row: ExperimentResult, shelf: CorpusView | None) -> list[Hit]:
+    """Return the context of a row as it was given, with whole chunks where the index still has them."""
+    known = shelf.chunks if shelf is not None else {}
+    return [
+        Hit(_chunk(said, known.get(said.chunk_id)), said.score, rank, scores=said.scores)
+        for rank, said in enumerate(row.retrieved_chunks, 1)
+    ]
+
+
+def _chunk(said: RetrievedChunk, known: Chunk | None) -> Chunk:
+    if known is not None and known.text == said.text:
+        return known
+    section = tuple(said.metadata.section.split(" > ")) if said.metadata.section else ()
+    return Chunk(said.chunk_id, said.metadata.filename, said.text, section=section)
+
+
+def gold_chunks(hits: Sequence[Hit], facts: GoldFacts, shelf: CorpusView | None) -> list[Chunk]:
+    """Return chunks with the needed quotes: from the context, else from the index, else the paragraph itself.
+
+    Where a page stands for its quotes, all its chunks are returned.
+    """
+    found: dict[str, Chunk] = {}
+    for fact in facts.needed:
+        given = [hit.chunk for hit in hits if fact.quote and says([hit.chunk.text], fact.quote)]
+        for chunk in given[:1] or _gold(fact.filename, fact.quote, shelf):
+            if not fact.quote or not says((known.text for known in found.values()), fact.quote):
+                found.setdefault(chunk.chunk_id, chunk)
+    return list(found.values())
+
+
+def _gold(doc_id: str, quote: str, shelf: CorpusView | None) -> list[Chunk]:
+    own = _name(doc_id, quote)
+    if shelf is None:
+        return [Chunk(own, doc_id, quote)] if quote else []
+    if not quote:
+        return shelf.of_page(doc_id)
+    holding = sorted(shelf.holding(quote), key=lambda chunk: chunk.doc_id != doc_id)
+    return holding[:1] or [Chunk(own, doc_id, shelf.passage(doc_id, quote))]
+
+
+def _gold_context(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
+    """Put missing gold in place of the last hits without gold, so that the prompt keeps its length."""
+    given, wanted = {hit.chunk.chunk_id for hit in hits}, _ids(gold.chunks)
+    missing = [chunk for chunk in gold.chunks if chunk.chunk_id not in given]
+    if not missing:
+        return None
+    others = [n for n, hit in enumerate(hits) if hit.chunk.chunk_id not in wanted]
+    leaving = set(others[len(others) - min(len(missing), len(others)) :])
+    kept = [hit for n, hit in enumerate(hits) if n not in leaving]
+    return _ranked([*kept, *_as_hits(missing)])
+
+
+def _no_context(hits: Sequence[Hit], _: InterventionGold) -> list[Hit] | None:
+    return [] if hits else None
+
+
+def _gold_at_both_ends(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
+    """Put the evidence first, and again last: a prompt that loses one end of its context has the other."""
+    wanted = _ids(gold.chunks)
+    found = [hit for hit in hits if hit.chunk.chunk_id in wanted]
+    others = [hit for hit in hits if hit.chunk.chunk_id not in wanted]
+    return _ranked([*found, *others, *found]) if found else None
+
+
+def _no_distractors(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
+    wanted = _ids(gold.chunks)
+    kept = [hit for hit in hits if hit.chunk.chunk_id in wanted]
+    return _ranked(kept) if kept and len(kept) < len(hits) else None
+
+
+def _passages_alone(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
+    """Give the passages without the rest of their chunks, twice: a prompt may shorten each chunk, or lose one."""
+    same = {with_single_blanks(hit.chunk.text) for hit in hits} >= {
+        with_single_blanks(chunk.text) for chunk in gold.passages
+    }
+    return None if same or not hits else _ranked(_as_hits([*gold.passages, *gold.passages]))
+
+
+def _current_versions(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
+    kept = [hit for hit in hits if hit.chunk.doc_id not in gold.superseded]
+    return _ranked(kept) if len(kept) < len(hits) else None
+
+
+INTERVENTIONS: Mapping[str, Altered] = {
+    GOLD_CONTEXT: _gold_context,
+    NO_CONTEXT: _no_context,
+    GOLD_AT_BOTH_ENDS: _gold_at_both_ends,
+    NO_DISTRACTORS: _no_distractors,
+    PASSAGES_ALONE: _passages_alone,
+    CURRENT_VERSIONS: _current_versions,
+}
+
+
+def altered(row: ExperimentResult, facts: GoldFacts, shelf: CorpusView | None) -> dict[str, list[Hit]]:
+    """Return the changed context of each intervention. Interventions that would change nothing are left out."""
+    hits = hits_of(row, shelf)
+    gold = InterventionGold(gold_chunks(hits, facts, shelf), _passages(facts), facts.superseded)
+    made = {name: change(hits, gold) for name, change in INTERVENTIONS.items()}
+    return {name: changed for name, changed in made.items() if changed is not None}
+
+
+def _passages(facts: GoldFacts) -> list[Chunk]:
+    """Return the needed quotes, a chunk each, where the model was given all of them; else evidence is missing."""
+    needed = facts.needed
+    if facts.lost or not all(fact.quote for fact in needed):
+        return []
+    return [Chunk(_name(fact.filename, fact.quote), fact.filename, fact.quote) for fact in needed]
+
+
+def _name(doc_id: str, quote: str) -> str:
+    return f"{doc_id}#gold-{blake2b(quote.encode(), digest_size=4).hexdigest()}"
+
+
+def _ids(chunks: Sequence[Chunk]) -> set[str]:
+    return {chunk.chunk_id for chunk in chunks}
+
+
+def _as_hits(chunks: Sequence[Chunk]) -> list[Hit]:
+    return [Hit(chunk, 1.0, 1, source="gold") for chunk in chunks]
+
+
+def _ranked(hits: Sequence[Hit]) -> list[Hit]:
+    return [Hit(hit.chunk, hit.score, rank, hit.source, hit.scores) for rank, hit in enumerate(hits, 1)]
+
+
+# What of a turn of a conversation is changed to find why it failed: its words, or what was said before it.
+
+STANDALONE, GOLD_HISTORY = "+standalone", "+gold_history"
+_LONGEST = 1_000
+"""The most bytes of a question that is made to stand alone."""
+
+
+def as_asked(case: Case, row: ExperimentResult) -> Case:
+    """Return the case as it was asked in this row: with its own answers as history, with what a simulated user said."""
+    if row.inputs == case.query.inputs and case.scenario is None:
+        return case
+    text = row.query if case.scenario is not None else case.query.text
+    return replace(case, query=replace(case.query, text=text, inputs=row.inputs))
+
+
+def standalone_of(case: Case, shelf: CorpusView | None) -> str:
+    """Return the question of a later turn in words that need nothing said before it; empty where nobody knows them.
+
+    Where nobody wrote it, it is made by rules, of the words that were said before and the index has.
+    """
+    if not case.query.history:
+        return ""
+    if case.standalone:
+        return case.standalone
+    if shelf is None or not shelf.knows_index:
+        return ""
+    made = with_carried_words(case.query.text, case.query.history, shelf.rarity, _LONGEST)
+    return "" if made.why_not else made.text
+
+
+def changed_turns(case: Case, row: ExperimentResult, standalone: str) -> dict[str, Case]:
+    """Return the case with one thing of its turn changed, by the name of the change, where that changes anything.
+
+    Args:
+        case: the case with the history of its data.
+        row: the row of its trial.
+        standalone: its question in words that need nothing said before it; empty where nobody knows them.
+    """
+    asked, found = as_asked(case, row), {}
+    if standalone and standalone != asked.query.text:
+        found[STANDALONE] = replace(asked, query=replace(asked.query, text=standalone))
+    if case.query.history and case.query.history != asked.query.history:
+        found[GOLD_HISTORY] = replace(asked, query=replace(asked.query, inputs=case.query.inputs))
+    return found
+
+
+# What an agent's searches brought of what its answer needs, what of them is changed to find why it failed, and why.
+
+STOPPED = "+stop_searching"
+"""Searches find nothing once all that is needed was found."""
+GOLD_SEARCHES = ("+gold_search_1", "+gold_search_2", "+gold_search_3")
+"""The first, second, third search that found nothing needed finds the evidence instead."""
+NOT_GIVEN = "it searches by other means than StepTrace.search, so that nothing could be given to it"
+_NO_FAULT_OF_SEARCHES = ("not in the index", "left out", "cut")
+_LONGEST_QUERY = 80
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """What is known of the searches of a failed trial.
+
+    Attributes:
+        steps: number of its steps.
+        asked: what each search asked for, in short.
+        found_by: of each needed quote of the gold, the number of the search that found it first; 0 where none did.
+        numbers: of each search, its number among those of ``StepTrace.search``, by which it is replaced; 0 where it
+            was made by other means. Empty where no search tells one.
+    """
+
+    steps: int
+    asked: tuple[str, ...] = ()
+    found_by: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def whole_after(self) -> int:
+        """The number of the search after which all that is needed was found; 0 where that never was so."""
+        return max(self.found_by) if self.found_by and all(self.found_by) else 0
+
+    @property
+    def in_vain(self) -> list[int]:
+        """The numbers of searches that found nothing needed that is new."""
+        return [n for n in range(1, len(self.asked) + 1) if n not in self.found_by]
+
+    @property
+    def replaced(self) -> list[int]:
+        """The numbers of searches that are to find the evidence, one at a time; those of other means cannot."""
+        # Where each search found something needed, the last one is to find the rest.
+        return [n for n in self.in_vain or [len(self.asked)] if self.given_as(n)]
+
+    def given_as(self, search: int) -> int:
+        """Return the number by which a search is replaced; 0 where it cannot be."""
+        return self.numbers[search - 1] if self.numbers else search
+
+
+def agent_facts(case: Case, row: ExperimentResult, gold: GoldFacts, shelf: CorpusView | None) -> AgentFacts | None:
+    """Return what is known of the searches of a trial; None where its row does not tell what each step did."""
+    if not any(stage.kind for stage in row.stages) or untold_hits(row):
+        return None
+    searches = searches_of(case, row)
+    found_by = tuple(
+        next((n for n, search in enumerate(searches, 1) if _has(search, fact, row, shelf)), 0) for fact in gold.needed
+    )
+    numbers = tuple(search.number for search in searches)
+    asked = tuple(_short(search.asked) for search in searches)
+    return AgentFacts(len(row.stages), asked, found_by, numbers if any(numbers) else ())
+
+
+def changed_searches(
+    agent: AgentFacts, row: ExperimentResult, gold: GoldFacts, shelf: CorpusView | None
+) -> dict[str, GivenSearches]:
+    """Return what is given in place of searches, by the name of the change, where that changes anything."""
+    found: dict[str, GivenSearches] = {}
+    last = max(map(agent.given_as, range(1, agent.whole_after + 1)), default=0)
+    if agent.whole_after and any(agent.given_as(n) > last for n in range(agent.whole_after + 1, len(agent.asked) + 1)):
+        found[STOPPED] = GivenSearches(last=last)
+    if gold.lost and agent.asked:
+        chunks = gold_chunks(hits_of(row, shelf), gold, shelf)
+        hits = tuple(Hit(chunk, 1.0, rank, source="gold") for rank, chunk in enumerate(chunks, 1))
+        replaced = zip(GOLD_SEARCHES, agent.replaced, strict=False)
+        found |= {name: GivenSearches({agent.given_as(n): hits}) for name, n in replaced if hits}
+    return found
+
+
+def was_given(row: ExperimentResult) -> bool:
+    """Whether a search of a trial was replaced: a pipeline that searches by other means takes nothing."""
+    return any(stage.detail.get("given") for stage in row.stages)
+
+
+def cause_of_searches(
+    agent: AgentFacts, gold: GoldFacts, first: Callable[..., str]
+) -> tuple[str, str, str, str] | None:
+    """Return cause, detail, evidence and what repaired it; None where the searches are not why the trial failed.
+
+    Args:
+        agent: the searches.
+        gold: the gold, compared with what the model was given.
+        first: returns the first of these changes that made the answer right; empty where none did.
+    """
+    lost, searches, whole = gold.lost, len(agent.asked), agent.whole_after
+    if by := first(STOPPED):
+        said = f"search {whole} of {searches} had found all that is needed; when later ones find nothing, it is right"
+        return RETRIEVAL_MISS if lost else LOGIC_FAILURE, "searched on after all was found", said, by
+    if not lost or any(fact.place in _NO_FAULT_OF_SEARCHES for fact in lost):
+        return None
+    if not searches:
+        return RETRIEVAL_MISS, "never searched", f"none of its {agent.steps} steps is a search", first(GOLD_CONTEXT)
+    return _lost(agent, gold, first)
+
+
+def _lost(agent: AgentFacts, gold: GoldFacts, first: Callable[..., str]) -> tuple[str, str, str, str]:
+    at = {id(fact): n for fact, n in zip(gold.needed, agent.found_by, strict=True)}
+    never, searches = [fact for fact in gold.lost if not at[id(fact)]], len(agent.asked)
+    if not never:
+        used = gold.lost[0]
+        said = f"search {at[id(used)]} of {searches} found {_named(used)}, and it is not in the context of the answer"
+        return RETRIEVAL_MISS, "found and not used", said, first(GOLD_CONTEXT)
+    by, missing = first(*GOLD_SEARCHES), _named(never[0])
+    if searches in agent.found_by:
+        said = f"its last search, “{agent.asked[-1]}”, still found what is needed; none looked further, for {missing}"
+        return RETRIEVAL_MISS, "stopped too early", said, by
+    number = agent.replaced[GOLD_SEARCHES.index(by)] if by else agent.in_vain[-1]
+    said = f"search {number} of {searches} asked “{agent.asked[number - 1]}”; none found {missing}"
+    return RETRIEVAL_MISS, "searched for the wrong thing", said, by
+
+
+def _has(search: TracedSearch, fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> bool:
+    """Whether a search found a quote; its page, where nobody knows which chunks hold the quote."""
+    if not fact.quote:
+        return fact.filename in search.documents
+    knows_index = shelf is not None and shelf.knows_index
+    holders = {chunk.chunk_id for chunk in shelf.holding(fact.quote)} if shelf is not None and knows_index else set()
+    holders |= {chunk.chunk_id for chunk in row.retrieved_chunks if says([chunk.text], fact.quote)}
+    return not holders.isdisjoint(search.chunks) or (not knows_index and fact.filename in search.documents)
+
+
+def _named(fact: QuoteFact) -> str:
+    return f"{fact.filename}: “{fact.quote}”" if fact.quote else fact.filename
+
+
+def _short(asked: object) -> str:
+    text = str(asked.get("query", asked) if isinstance(asked, dict) else asked)
+    return text if len(text) <= _LONGEST_QUERY else f"{text[:_LONGEST_QUERY]}…"

@@ -1,0 +1,1 @@
+"""Tuning: the better configuration of a pipeline, and how sure that is."""

@@ -1,1 +1,0 @@
-"""The golden suite: an experiment that retrieves and generates nothing."""

@@ -1,0 +1,1 @@
+"""Evaluation: measures, kinds of expectations, rubrics, judges and calibration."""

@@ -1,0 +1,1 @@
+"""Kinds of expectations that come with the package."""

@@ -1,0 +1,7 @@
+"""Judges give the verdicts behind judged measures. Each is a file or folder with an entry point ``rag_harness.judges``."""
+
+UNSEEN = (
+    "it does not see a name of the context in another's place, subject and object exchanged, a sum or another "
+    "conclusion, nor most paraphrases, and leaves short answers that its rules cannot decide, summaries and languages "
+    "other than English without a score."
+)

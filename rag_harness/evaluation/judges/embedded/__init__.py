@@ -1,0 +1,1 @@
+"""The embedded judge, deterministic, without a chat model and without a network."""

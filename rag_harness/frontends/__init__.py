@@ -1,0 +1,1 @@
+"""The frontends: the pytest plugin, the command line, and notebooks."""

@@ -1,7 +1,0 @@
-"""What the embedded judge cannot see, in one sentence for help, reports and pages."""
-
-UNSEEN = (
-    "it does not see a name of the context in another's place, subject and object exchanged, a sum or another "
-    "conclusion, nor most paraphrases, and leaves short answers that its rules cannot decide, summaries and languages "
-    "other than English without a score."
-)

@@ -1,1 +1,0 @@
-"""Adapters of chat models."""

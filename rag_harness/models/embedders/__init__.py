@@ -1,1 +1,0 @@
-"""Adapters of embedding models."""

@@ -1,0 +1,189 @@
+"""Judged scores, one line a score in ``scores/<experiment>.jsonl``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from rag_harness.core.types import TrialId
+from rag_harness.records.json_safe import read_json, storable
+from rag_harness.records.row import ExperimentResult, numbered_lines
+
+# A line says what was judged and by whom. ``row`` is a digest of the row's judged fields, ``gold`` a digest of the
+# other
+# texts. As with rows, keys are only ever added. Readers ignore keys that they do not know.
+
+SCORES = "scores"
+"""Folder beside the result files."""
+CHECKED = "metamorphic"
+"""Folder of the scores of metamorphic checks. Each run with checks writes it anew."""
+BEGIN = b'{"measure":'
+"""Beginning of a score's line. A journal holds rows too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """The judge of a score: its kind, its model, and the digest of its prompts or coefficients."""
+
+    judge: str
+    model: str
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreLine:
+    """One score. ``value`` is None where there is none; ``undefined`` says that there was nothing to measure.
+
+    ``repeat`` numbers the repeats of the judgement, which show whether the judge agrees with itself. Repeat 0 is the
+    score.
+    """
+
+    measure: str
+    version: int
+    experiment: str
+    query_id: str
+    row: str
+    gold: str
+    author: Author
+    value: float | None
+    reason: str = ""
+    undefined: bool = False
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    repeat: int = 0
+
+    @property
+    def trial(self) -> TrialId:
+        """The trial whose row was judged."""
+        return TrialId(self.experiment, self.query_id)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the row need not be judged again. A judge that failed may succeed the next time."""
+        return self.value is not None or self.undefined
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The key of the score. Of two lines with the same key, the later one counts."""
+        who = self.author
+        what = (self.query_id, self.measure, str(self.version), self.row)
+        return *what, who.judge, who.model, who.revision, str(self.repeat)
+
+    def line(self) -> bytes:
+        """Return the score as one line of JSON, newline included."""
+        content = {
+            "measure": self.measure,
+            "version": self.version,
+            "experiment": self.experiment,
+            "query_id": self.query_id,
+            "row": self.row,
+            "gold": self.gold,
+            "judge": self.author.judge,
+            "model": self.author.model,
+            "revision": self.author.revision,
+            "value": self.value,
+            "reason": self.reason,
+            "undefined": self.undefined,
+            "detail": dict(self.detail),
+            **({"repeat": self.repeat} if self.repeat else {}),
+        }
+        return _encode(content) + b"\n"
+
+
+def _encode(content: Mapping[str, Any]) -> bytes:
+    try:
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+    except (TypeError, ValueError):  # the judge's ``detail`` may contain values that JSON does not have
+        return json.dumps(storable(content), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def parse_score(line: bytes | str) -> ScoreLine | None:
+    """Read one line; None where it is no score."""
+    try:
+        said = read_json(line)
+        who = (said["judge"], said["model"], said["revision"])
+        named = (said["measure"], said["experiment"], said["query_id"], said["row"], said.get("gold", ""))
+        reason, value = said.get("reason", ""), said["value"]
+        _check_texts(*who, *named, reason)
+        measure, experiment, query_id, row, gold = named
+        return ScoreLine(
+            measure=measure,
+            version=int(said["version"]),
+            experiment=experiment,
+            query_id=query_id,
+            row=row,
+            gold=gold,
+            author=Author(*who),
+            value=None if value is None else _finite(value),
+            reason=reason,
+            undefined=bool(said.get("undefined")),
+            detail=dict((said.get("detail") or {}).items()),
+            repeat=int(said.get("repeat") or 0),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        return None
+
+
+def _check_texts(*texts: Any) -> None:
+    for text in texts:
+        if type(text) is not str:
+            raise TypeError(f"{text!r:.40} is no text")
+
+
+def _finite(said: Any) -> float:
+    value = float(said)
+    if not isfinite(value):
+        raise ValueError(f"{value} is no score")
+    return value
+
+
+def read_scores(file: Path) -> Iterator[ScoreLine]:
+    """Yield the scores of a file, in its order. Lines that are no scores, as a kill leaves them, are skipped."""
+    for _, line, _ in numbered_lines(file):
+        found = parse_score(line)
+        if found is not None:
+            yield found
+
+
+def row_digest(row: ExperimentResult) -> str:
+    """Return the digest of a row's judged fields: question, chunks of the prompt, answer, ground truth.
+
+    Of a turn of a conversation, what was said before it is one of them.
+    """
+    chunks = [chunk.text for chunk in row.retrieved_chunks]
+    said = [text for each in row.asked.history for text in (each.role, each.content)]
+    abstained = "abstained" if row.abstained else ""
+    before = ["said before", str(len(chunks)), *said] if said else []
+    return text_digest([row.query, row.llm_answer, abstained, row.ground_truth, *chunks, *before])
+
+
+def outcome_digest(row: ExperimentResult, ranked: Sequence[str]) -> int:
+    """Return a number that differs where rows of one case can differ in a score.
+
+    That is by hits, steps, sources, answer or error; times and costs are left out. ``ranked`` are the names that
+    ranking measures look up.
+    """
+    said = json.dumps([row.ok, row.abstained, row.citations, row.invalid_citations, row.confidence, row.llm_answer])
+    read = [f"{hit.chunk_id} {hit.rerank_score}" for hit in row.candidates]
+    texts = [said, *ranked, "", *read, "", *(chunk.chunk_id for chunk in row.retrieved_chunks), *_did(row)]
+    return int.from_bytes(bytes.fromhex(text_digest(texts))[:8], "big", signed=True)
+
+
+def _did(row: ExperimentResult) -> list[str]:
+    """Return what the steps of an agent say; empty for a row whose steps have names and times alone."""
+    if not any(stage.kind or stage.hits or stage.input is not None for stage in row.stages):
+        return []
+    found = ([stage.name, stage.does, stage.input, [hit.chunk_id for hit in stage.hits]] for stage in row.stages)
+    return ["", *(json.dumps(each, default=str) for each in found)]
+
+
+def text_digest(texts: Sequence[str]) -> str:
+    """Return the digest of texts in their order."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    whole = b"".join([part for each in encoded for part in (len(each).to_bytes(8, "big"), each)])
+    return blake2b(whole, digest_size=12).hexdigest()

@@ -1,1 +1,0 @@
-"""Access to a service: keys, scopes, quotas, rates, and limits on what clients send."""

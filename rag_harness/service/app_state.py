@@ -1,0 +1,262 @@
+"""The state that the routes of a server share: its collections, and the loop on which experiments answer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from rag_harness.core.log import log
+from rag_harness.service.conversations import Conversations
+from rag_harness.service.corpus.contents import DEFAULT, DocumentInfo, Serving
+from rag_harness.service.keys import Principal
+from rag_harness.service.options import Options
+from rag_harness.service.problems import ProblemError
+
+if TYPE_CHECKING:
+    from rag_harness.service.database import Database, StateFolder
+    from rag_harness.service.metrics import Metrics
+    from rag_harness.service.traces import Traces
+
+
+# The event loop on which experiments answer, in a thread of its own.
+#
+# HTTP has the other loop. So requests are read, refused and written while pipelines compute. An experiment that blocks
+# its loop holds up other answers, but neither ``/health`` nor a refusal.
+
+_T = TypeVar("_T")
+_WIND_UP = 2.0
+"""Seconds for cancelled work to end. Then its caller goes on without it."""
+
+
+class AnswerLoop:
+    """A loop for the work of experiments. Its thread starts with the first work; ``close`` ends it.
+
+    Limiters, budgets and connections of models belong to one loop: all calls of a server's models are made on this one.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._is_closed = False
+
+    def started(self) -> asyncio.AbstractEventLoop:
+        """Return the loop, which runs.
+
+        Raises:
+            ProblemError: the server is being stopped.
+        """
+        with self._starting:
+            if self._is_closed:
+                raise ProblemError(503, "server_stops", "This server is being stopped. Ask again later.")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="rag-answers", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run ``work`` there, in the context of the caller, and return its result.
+
+        A caller that is cancelled cancels the work. Then what the work raised is raised: it holds the trace of the
+        question up to there.
+
+        Raises:
+            ProblemError: the server is being stopped.
+        """
+        try:
+            there = self.started()
+        except ProblemError:
+            work.close()
+            raise
+        errand = _Errand(work, there)
+        try:
+            result: _T = (await errand.ended()).result()
+            return result
+        except asyncio.CancelledError:
+            ended = await errand.cancelled()
+            if ended is not None and ended.cancelled():
+                ended.result()
+            raise
+
+    async def close(self, at_last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Cancel all work, run ``at_last`` and end the loop. Where a pipeline blocks it, leave it behind."""
+        with self._starting:
+            self._is_closed, loop, thread, self._loop = True, self._loop, self._thread, None
+        if loop is None or thread is None:
+            await at_last()
+            return
+        ending = asyncio.run_coroutine_threadsafe(_wind_down(at_last), loop)
+        await asyncio.wait({asyncio.wrap_future(ending)}, timeout=2 * _WIND_UP)
+        await asyncio.to_thread(thread.join, _WIND_UP)
+        if thread.is_alive():
+            log.warning("An experiment blocks the event loop of the answers: it is left behind.")
+        else:
+            loop.close()
+
+
+class _Errand:
+    """Work that one loop waits for and another does."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any], there: asyncio.AbstractEventLoop) -> None:
+        self._there, self._here = there, asyncio.get_running_loop()
+        self._ended: asyncio.Future[asyncio.Task[Any]] = self._here.create_future()
+        self._task: asyncio.Task[Any] | None = None
+        there.call_soon_threadsafe(self._begin, work)
+
+    async def ended(self) -> asyncio.Task[Any]:
+        """Return the task, once it is done. Its waiting can be cancelled without the task."""
+        return await asyncio.shield(self._ended)
+
+    async def cancelled(self) -> asyncio.Task[Any] | None:
+        """Cancel the task; return it, or None if it does not end in time."""
+        self._there.call_soon_threadsafe(self._cancel)
+        await asyncio.wait({self._ended}, timeout=_WIND_UP)
+        return self._ended.result() if self._ended.done() else None
+
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._task = self._there.create_task(work)
+        self._task.add_done_callback(self._tell)
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _tell(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled():
+            task.exception()  # the caller may have gone, and asyncio would complain that nobody read it
+        if not self._here.is_closed():
+            self._here.call_soon_threadsafe(self._ended.set_result, task)
+
+
+async def _wind_down(at_last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    loop = asyncio.get_running_loop()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    try:
+        if others:
+            await asyncio.wait(others, timeout=_WIND_UP)
+        await at_last()
+        await loop.shutdown_asyncgens()
+    finally:
+        loop.call_soon(loop.stop)
+
+
+# What the routes of one server share: its service and the collections that they call.
+
+
+class ServedCollection(Protocol):
+    """The documents of a tenant, and the answers about them."""
+
+    @property
+    def name(self) -> str:
+        """The collection's name, as keys have it."""
+        ...
+
+    @property
+    def serving(self) -> Serving:
+        """The newest state. A question keeps the state with which it began."""
+        ...
+
+    def documents(self) -> list[DocumentInfo]:
+        """Return all documents, by name."""
+        ...
+
+    def document(self, doc_id: str) -> DocumentInfo:
+        """Return one document; KeyError if it does not exist."""
+        ...
+
+    async def ingest(self, name: str, file: Path, metadata: Mapping[str, Any]) -> DocumentInfo:
+        """Add a document, and return its details. It replaces a document of the same name."""
+        ...
+
+    async def start_ingest(self, name: str, file: Path, metadata: Mapping[str, Any]) -> str:
+        """Begin to add a document, and return the id under which ``document`` gives its details."""
+        ...
+
+    async def delete(self, doc_id: str) -> None:
+        """Remove a document; KeyError if it does not exist."""
+        ...
+
+
+class Collections(Protocol):
+    """The collections of all tenants."""
+
+    @property
+    def progress(self) -> str:
+        """How far their loading is; empty where that is not known, or all are loaded."""
+        ...
+
+    def get(self, name: str) -> ServedCollection:
+        """Return a collection; KeyError if it does not exist."""
+        ...
+
+    async def create(self, name: str) -> ServedCollection:
+        """Return a collection; it is made if it does not exist."""
+        ...
+
+
+@dataclass(frozen=True)
+class Service:
+    """One server: its options, its collections, its state and the conversations that it keeps.
+
+    ``model`` is the name of the model that answers, ``answers`` the loop on which experiments do so.
+    """
+
+    options: Options
+    collections: Collections
+    state: StateFolder
+    traces: Traces
+    metrics: Metrics
+    model: str = ""
+    conversations: Conversations = field(default_factory=Conversations)
+    answers: AnswerLoop = field(default_factory=AnswerLoop)
+
+    @property
+    def database(self) -> Database:
+        """The database, which has everything except the vectors' shards."""
+        return self.state.database
+
+    @property
+    def incoming(self) -> Path:
+        """The folder of uploads that are being read."""
+        return self.state.incoming
+
+    def name_for(self, principal: Principal, asked: str | None) -> str:
+        """Return the name of the collection that a request is about.
+
+        Raises:
+            ProblemError: the key is bound to another collection. The answer is the same as for a collection that does
+                not exist.
+        """
+        if principal.collection is None:
+            return asked or DEFAULT
+        if asked not in (None, principal.collection):
+            raise no_such_collection()
+        return principal.collection
+
+    def collection(self, principal: Principal, asked: str | None) -> ServedCollection:
+        """Return the collection that a request is about.
+
+        Raises:
+            ProblemError: the collection does not exist, as far as this key may know.
+        """
+        try:
+            return self.collections.get(self.name_for(principal, asked))
+        except KeyError:
+            raise no_such_collection() from None
+
+
+def no_such_collection() -> ProblemError:
+    """Return the problem of a request whose collection does not exist for it."""
+    return ProblemError(404, "no_such_collection", "There is no such collection, or this key is bound to another.")
+
+
+def no_such_document() -> ProblemError:
+    """Return the problem of a request whose document does not exist for it."""
+    return ProblemError(404, "no_such_document", "There is no such document in this collection.")

@@ -1,0 +1,294 @@
+"""The keys of a service: principals and scopes, quotas and rates."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import sqlite3
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import lru_cache
+from hashlib import sha256
+from math import ceil
+from secrets import token_urlsafe
+from threading import Lock
+from time import monotonic
+from typing import Literal, cast
+
+from rag_harness.core.errors import SettingsError
+from rag_harness.service.database import Database
+from rag_harness.service.problems import ProblemError
+
+# The principal of a request: the holder of a key, or the user of this machine if no key was made.
+
+COLLECTION = "[a-z0-9][a-z0-9_-]{0,62}"
+"""Pattern of a collection's name."""
+Scope = Literal["query", "ingest", "admin"]
+SCOPES: tuple[Scope, ...] = ("query", "ingest", "admin")
+"""``query`` asks, and reads and rates all traces of its collection; ``ingest`` adds, lists and removes documents;
+``admin`` is all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who sends a request, and what they may do.
+
+    Attributes:
+        key_id: the key's id; None if the server has no keys.
+        label: the key's name.
+        scopes: what the principal may do.
+        collection: the only collection that the principal can see; None is any.
+        rate: its own rate, e.g. ``60/minute``; empty is the server's.
+        quota: how many questions it may ask in all; None is no quota.
+    """
+
+    key_id: int | None
+    label: str
+    scopes: frozenset[Scope]
+    collection: str | None = None
+    rate: str = ""
+    quota: int | None = None
+
+    def may(self, scope: Scope) -> bool:
+        """Return whether the principal has ``scope`` or a scope that includes it."""
+        return scope in self.scopes or "admin" in self.scopes
+
+
+NOBODY_ELSE = Principal(None, "this machine", frozenset(SCOPES))
+"""The principal on a server without keys, which listens to this machine only."""
+
+
+# The keys of a service: 256 random bits each, shown once, stored as SHA-256.
+#
+# A fast hash is enough, since nobody can try 2**256 keys. A slow hash (argon2) would be a risk: a client that sends
+# wrong
+# keys could keep the server busy.
+
+KEY_PREFIX = "rh_"
+"""Lets scanners of source code recognise a key that was committed."""
+_BYTES = 32
+_OF_PRINCIPAL = "id, digest, label, scopes, collection, rate, quota, revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInfo:
+    """A key without its secret: what lists show.
+
+    ``name`` is the first 4 characters of its digest, in hexadecimal; ``used`` counts questions; ``revoked`` is the time
+    of it, or None.
+    """
+
+    key_id: int
+    name: str
+    label: str
+    scopes: tuple[Scope, ...]
+    collection: str | None
+    rate: str
+    quota: int | None
+    used: int
+    created: str
+    revoked: str | None
+
+
+def make_key(
+    db: Database,
+    scopes: Iterable[Scope],
+    label: str = "",
+    collection: str | None = None,
+    rate: str = "",
+    quota: int | None = None,
+) -> str:
+    """Make a key and return it; it is never shown again. The key is valid once this returns.
+
+    Args:
+        db: the database of its digest.
+        scopes: what the key may do.
+        label: its name in lists and traces.
+        collection: the only collection that the key can see; None is any.
+        rate: its own rate, e.g. ``60/minute``; empty is the server's.
+        quota: how many questions it may ask in all; None is no quota.
+    """
+    key = KEY_PREFIX + token_urlsafe(_BYTES)
+    kept = " ".join(scope for scope in SCOPES if scope in set(scopes))
+    values = (_digest(key), label, kept, collection, rate, quota, _now())
+    columns = "digest, label, scopes, collection, rate, quota, created"
+    db.write_now(lambda rows: rows.execute(f"INSERT INTO keys ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", values))
+    return key
+
+
+def find_key(db: Database, presented: str) -> Principal | None:
+    """Return the holder of a key; None if it is unknown or revoked. Each call reads the file, in about 20 µs."""
+    digest = _digest(presented)
+    row = db.read(lambda rows: rows.execute(f"SELECT {_OF_PRINCIPAL} FROM keys WHERE digest = ?", (digest,)).fetchone())
+    if row is None or not hmac.compare_digest(row["digest"], digest) or row["revoked"] is not None:
+        return None
+    return Principal(row["id"], row["label"], frozenset(_scopes(row)), row["collection"], row["rate"], row["quota"])
+
+
+def has_keys(db: Database) -> bool:
+    """Return whether a key was ever made. Revoked keys count: revoking the last one must not open the server."""
+    return bool(db.read(lambda rows: rows.execute("SELECT EXISTS (SELECT 1 FROM keys)").fetchone()[0]))
+
+
+def revoke_key(db: Database, key_id: int) -> bool:
+    """Revoke a key; return whether it was valid before."""
+    if not 0 < key_id < 1 << 63:
+        return False  # SQLite's integers end here
+    command = "UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL"
+    return db.write_now(lambda rows: rows.execute(command, (_now(), key_id)).rowcount) == 1
+
+
+def list_keys(db: Database) -> list[KeyInfo]:
+    """Return every key's details, oldest first."""
+    return [_info(row) for row in db.read(lambda rows: rows.execute("SELECT * FROM keys ORDER BY id").fetchall())]
+
+
+def _info(row: sqlite3.Row) -> KeyInfo:
+    return KeyInfo(
+        row["id"],
+        row["digest"].hex()[:4],
+        row["label"],
+        _scopes(row),
+        row["collection"],
+        row["rate"],
+        row["quota"],
+        row["used"],
+        row["created"],
+        row["revoked"],
+    )
+
+
+def _scopes(row: sqlite3.Row) -> tuple[Scope, ...]:
+    return tuple(cast(Scope, scope) for scope in row["scopes"].split())
+
+
+def _digest(key: str) -> bytes:
+    # A header may have any characters. A lone surrogate must not raise.
+    return sha256(key.encode(errors="surrogatepass")).digest()
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+# The quota of a key, in questions. Each question is granted by one committed statement before it is answered.
+
+_TAKE = "UPDATE keys SET used = used + 1 WHERE id = ? AND (quota IS NULL OR used < quota)"
+
+
+async def grant(db: Database, principal: Principal) -> None:
+    """Grant one question. The grant is committed, and stays even if the answer fails.
+
+    Raises:
+        ProblemError: 429 if the quota is used up.
+    """
+    if principal.key_id is None:
+        return
+    if not await db.write(lambda rows: _taken(rows, principal.key_id)):
+        raise _used_up(principal)
+
+
+def _taken(rows: sqlite3.Connection, key_id: int | None) -> bool:
+    return rows.execute(_TAKE, (key_id,)).rowcount == 1
+
+
+def _used_up(principal: Principal) -> ProblemError:
+    detail = f"This key was good for {principal.quota} questions, and they were asked. Ask its maker for another."
+    # Waiting does not help. So there is no Retry-After, and clients with OpenAI's SDK are told not to try again.
+    return ProblemError(429, "quota_used_up", detail, {"x-should-retry": "false"})
+
+
+# Limits how many requests of a key a server takes in a period: a moving window, kept in memory.
+
+_RATE = re.compile(r"([0-9]{1,9}) ?(?:/|per) ?([0-9]{1,9})? ?(second|minute|hour|day|month|year)s?", re.IGNORECASE)
+_DAY = 86_400
+_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": _DAY, "month": 30 * _DAY, "year": 360 * _DAY}
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """``most`` requests in a moving window of ``window`` seconds."""
+
+    most: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class RateLeft:
+    """What is left of a rate: ``left`` requests, and ``seconds`` until the oldest in the window stops counting."""
+
+    most: int
+    window: int
+    left: int
+    seconds: int
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that draft-ietf-httpapi-ratelimit-headers-10 defines."""
+        return {
+            "RateLimit-Policy": f'"key";q={self.most};w={self.window}',
+            "RateLimit": f'"key";r={self.left};t={self.seconds}',
+        }
+
+
+class Rates:
+    """The rates of one server.
+
+    Rates use the monotonic clock. If the machine's clock were used and set back an hour, a key would be locked out for
+    that hour.
+
+    Args:
+        default: the rate of keys without their own, e.g. ``600/minute``; empty is no limit.
+        now: the clock, in seconds.
+    """
+
+    def __init__(self, default: str, now: Callable[[], float] = monotonic) -> None:
+        self._default, self._now = default, now
+        self._taken: defaultdict[int, list[float]] = defaultdict(list)
+        self._lock = Lock()
+
+    def count(self, principal: Principal) -> RateLeft | None:
+        """Count a request and return what is left; None if there is no rate, as on a server without keys.
+
+        Raises:
+            ProblemError: 429 if the rate is exceeded; the request does not count then.
+        """
+        rate = principal.rate or self._default
+        if principal.key_id is None or not rate:
+            return None
+        parsed = parsed_rate(rate)
+        with self._lock:
+            now, taken = self._now(), self._taken[principal.key_id]
+            del taken[: bisect_right(taken, now - parsed.window)]
+            fits = len(taken) < parsed.most
+            if fits:
+                taken.append(now)
+            standing = _standing(parsed, taken, now)
+        if not fits:
+            raise _too_many(rate, standing)
+        return standing
+
+
+def _standing(rate: Rate, taken: Sequence[float], now: float) -> RateLeft:
+    seconds = max(1, ceil(taken[0] + rate.window - now))
+    return RateLeft(rate.most, rate.window, max(0, rate.most - len(taken)), seconds)
+
+
+@lru_cache(maxsize=256)
+def parsed_rate(rate: str) -> Rate:
+    """Return a rate of words such as ``60/minute`` or ``5 per 10 seconds``.
+
+    Raises:
+        SettingsError: the rate cannot be read.
+    """
+    found = _RATE.fullmatch(" ".join(rate.split()))
+    if found is None or int(found[1]) < 1 or found[2] == "0":
+        raise SettingsError(f"{rate!r} is no rate. Write a number and a time: 60/minute, 10/second, 1000/hour.")
+    return Rate(int(found[1]), int(found[2] or 1) * _SECONDS[found[3].lower()])
+
+
+def _too_many(rate: str, standing: RateLeft) -> ProblemError:
+    detail = f"This key may send {rate}. Send the next request in {standing.seconds} s."
+    return ProblemError(429, "too_many_requests", detail, {"Retry-After": str(standing.seconds), **standing.headers()})

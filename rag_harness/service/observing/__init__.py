@@ -1,1 +1,0 @@
-"""Observes a service: traces, metrics, logs, and the ratings of its answers."""

@@ -1,0 +1,408 @@
+"""Paired comparison of values of the same cases.
+
+Differences, intervals, p-values and corrections for multiple tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from math import ceil, erfc, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from rag_harness.stats.distributions import t_outside
+from rag_harness.stats.inputs import (
+    Floats,
+    Interval,
+    UndefinedError,
+    Values,
+    by_chunks,
+    checked_confidence,
+    differences_of,
+    floats,
+    pairs_of,
+    positive,
+)
+from rag_harness.stats.means import (
+    ValueRange,
+    cluster_sums,
+    estimate,
+    mean_bounds,
+    of_these,
+    skewed_t_bounds,
+    standard_error,
+)
+from rag_harness.stats.quantiles import MANY_CASES, drawn_differences
+
+# Bounds of a mean difference over the same cases, for the question which of two is better.
+#
+# With few cases no assumption-free bound can show small differences: an unseen case may differ by the whole range
+# (Bahadur & Savage 1956). This bound is Student's paired t with a term for skewness. It assumes that there is no large
+# difference so rare that the cases could miss it (``rarest_seen``): a sample without any looks like one of cases that
+# have none. Where cases show that this is not credible, a guard takes the assumption-free bounds instead.
+
+FEWEST_DIFFERING = 10
+"""Least number of cases that differ."""
+LARGEST_SHARE_OF_SQUARES = 0.2
+"""Highest share of the sum of squares that one case may have."""
+SEEN = 4
+"""Average number of cases with a rare difference from which on few samples have none: (1 - 4 / n) ** n < 2 %."""
+_SAME = 1e-12
+_NONE = "nothing differs"
+
+
+class DifferenceBounds(NamedTuple):
+    """Bounds of a mean difference. ``guarded`` says why no paired test is used; it is empty where one is.
+
+    ``units`` is the number of cases, or of clusters, that the paired test counts; 0 where it is not used.
+    """
+
+    interval: Interval
+    guarded: str = ""
+    units: int = 0
+
+
+def difference_bounds(
+    differences: Values,
+    span: ValueRange | None = None,
+    confidence: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+    population: int | None = None,
+) -> DifferenceBounds:
+    """Return a lower and an upper bound of the mean. Each holds by itself with ``confidence``.
+
+    Args:
+        differences: one for each case, of the same measure in two experiments.
+        span: lowest and highest possible difference, where that is known.
+        confidence: confidence of each bound.
+        clusters: cluster of each case; None where there are none.
+        population: number of all cases, where the mean is about these only; None where it is about all cases like
+            these.
+
+    Raises:
+        UndefinedError, ValueError: as ``mean_bounds``.
+    """
+    array = floats(differences, "difference_bounds")
+    checked_confidence(confidence)
+    guarded = why_guarded(array, clusters)
+    if guarded or population == len(array):
+        return DifferenceBounds(mean_bounds(array, span, confidence, clusters, population), guarded)
+    try:
+        low, high = skewed_t_bounds(array, confidence, clusters)
+    except UndefinedError as why:
+        return DifferenceBounds(mean_bounds(array, span, confidence, clusters, population), str(why))
+    bounds = Interval(max(low, span[0]), min(high, span[1])) if span else Interval(low, high)
+    units = len(array) if clusters is None else len(set(clusters))
+    return DifferenceBounds(bounds if population is None else of_these(bounds, array, span, population), units=units)
+
+
+def difference_interval(
+    differences: Values,
+    span: ValueRange | None = None,
+    confidence: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+) -> Interval:
+    """Return an interval of the mean that contains it with ``confidence``.
+
+    Raises:
+        UndefinedError, ValueError: as ``mean_bounds``.
+    """
+    return difference_bounds(differences, span, (1 + checked_confidence(confidence)) / 2, clusters).interval
+
+
+def rarest_seen(units: int) -> int:
+    """Return k: of so many units hardly any sample misses a difference that 1 unit in k has, or more."""
+    return max(units // SEEN, 1)
+
+
+def why_guarded(differences: Floats, clusters: Sequence[Hashable] | None = None) -> str:
+    """Return why a paired test is not credible; empty where it is."""
+    units = differences if clusters is None else cluster_sums(differences, clusters).totals
+    what = "cases" if clusters is None else "clusters"
+    differ = int(np.count_nonzero(np.abs(units) > _SAME))
+    if differ < FEWEST_DIFFERING:
+        return f"only {differ} {what} differ" if differ > 1 else f"only one {what[:-1]} differs" if differ else _NONE
+    squares = units**2
+    largest = float(squares.max() / squares.sum())
+    return f"one {what[:-1]} makes up {largest:.0%} of the squares" if largest > LARGEST_SHARE_OF_SQUARES else ""
+
+
+# A paired permutation test, without assumptions about the values.
+
+MANY_PAIRS = 50_000
+"""Number of differences from which their sum under random signs is taken as normal."""
+_DOMINANT = 1e-3
+"""Highest share of the sum's variance of one difference. Above it, the sum is far from normal."""
+_BLOCK = 12
+"""Differences whose signs are drawn together: their 2**12 signed sums fill 32 KB, the first cache of a core."""
+
+
+def permutation_test(a: Values, b: Values, *, resamples: int = 10_000, seed: int = 0) -> float:
+    """Return the two-sided p-value, in (0, 1], that the mean of a - b is 0: Fisher's paired randomization test.
+
+    p is the share of sign assignments whose sum is at least as far from 0 as the observed one. All assignments are
+    counted where there are at most ``resamples`` (up to 13 different pairs, by default). Otherwise ``resamples`` are
+    drawn and p = (count + 1) / (resamples + 1), which is never 0 (Phipson & Smyth 2010). Smucker et al. 2007 recommend
+    the test for comparing retrieval runs.
+
+    For 50,000 differences or more, none of which dominates, the sums are taken as normal. Differences of equal size are
+    the worst case: p = 0.05 then has an error of 0.0005, where 10,000 draws have a standard error of 0.0022. p is at
+    least the smallest value that draws can give.
+    """
+    differences = differences_of(a, b, "permutation_test")
+    # A difference of 0 does not change the sum, whatever its sign.
+    differences = differences[differences != 0]
+    if _is_normal(differences):
+        return max(1 / (positive(resamples) + 1), _by_normal(differences))
+    exact = len(differences) < positive(resamples).bit_length()
+    rng = np.random.default_rng(seed)
+    sums = _signed_sums(differences) if exact else _drawn_signed_sums(differences, resamples, rng)
+    # Mathematically equal sums differ by rounding, and must count as equal.
+    bound = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
+    extreme = int(np.count_nonzero(np.abs(sums) >= bound))
+    return extreme / len(sums) if exact else (extreme + 1) / (resamples + 1)
+
+
+def _is_normal(differences: Floats) -> bool:
+    squares = differences**2
+    return len(squares) >= MANY_PAIRS and bool(squares.max() <= _DOMINANT * squares.sum())
+
+
+def _by_normal(differences: Floats) -> float:
+    """Return the share of signed sums as far from 0 as the observed one. Their variance is the sum of squares."""
+    return erfc(abs(float(differences.sum())) / sqrt(2 * float((differences**2).sum())))
+
+
+def _signed_sums(values: Floats) -> Floats:
+    """Return the sums of the values under all 2**n assignments of signs."""
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate((sums - value, sums + value))
+    return sums
+
+
+def _drawn_signed_sums(values: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+    """Return the sums under random signs. One random number chooses the signs of a whole block of values."""
+    total = np.zeros(resamples)
+    for start in range(0, len(values), _BLOCK):
+        sums = _signed_sums(values[start : start + _BLOCK])
+        total += sums[rng.integers(0, len(sums), resamples)]
+    return total
+
+
+# Paired comparison of two lists of values of the same cases: difference, interval, effect size and p-values.
+
+ONE_PAIR = "one case only"
+ALL_EQUAL = "all differences are equal"
+ONE_CLUSTER = "all cases are of one cluster"
+
+
+class Paired(NamedTuple):
+    """The results for the differences a - b of n cases.
+
+    ``interval`` is in the unit of the values. ``effect`` is Cohen's d_z, the mean difference in standard deviations of
+    the differences. ``p_t`` and ``p_permutation`` are two-sided. Each is None where it is undefined for the
+    differences, and ``reason`` says why. ``assumed`` is the number of cases or clusters whose paired t test the
+    interval is of; 0 where it needs no assumption.
+    """
+
+    n: int
+    difference: float
+    interval: Interval | None = None
+    effect: float | None = None
+    p_t: float | None = None
+    p_permutation: float | None = None
+    reason: str = ""
+    clusters: int = 0
+    assumed: int = 0
+
+    @property
+    def counted(self) -> str:
+        """The number of pairs as text, with that of their clusters: ``142 in 30``."""
+        return f"{self.n} in {self.clusters}" if self.clusters else str(self.n)
+
+
+def paired(
+    a: Values,
+    b: Values,
+    *,
+    span: ValueRange | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Paired:
+    """Return mean difference, interval, effect and p-values of a - b, value by value of the same cases.
+
+    The interval is that of gates that ask which is better (``difference_bounds``). The tests are the paired t-test
+    (Student 1908) and Fisher's randomization test; d_z is as in Lakens 2013. All are about means; for quantiles use
+    ``quantile_difference``.
+
+    Args:
+        a: one value for each case.
+        b: other value of the same cases.
+        span: lowest and highest possible difference, where that is known.
+        clusters: cluster of each case. A cluster is tested as one case, by the sum of its differences.
+        confidence: confidence of the interval.
+        resamples: number of random sign flips, where there are too many to count all.
+        seed: seed of the flips.
+
+    Raises:
+        ValueError: there are no pairs, or a value is NaN or infinite.
+    """
+    first, second = pairs_of(a, b, "paired")
+    differences = first - second
+    n, mean = len(differences), float(differences.mean())
+    if n == 1:
+        return Paired(n, mean, reason=ONE_PAIR)
+    interval, _, assumed = _bounds(differences, span, (1 + checked_confidence(confidence)) / 2, clusters)
+    sums = cluster_sums(differences, clusters)
+    count = len(sums.sizes)
+    of = 0 if clusters is None else count
+    # Clusters may have equal means though their cases differ: each conversation lost its last turn.
+    if count == 1 or _is_flat(sums.totals / sums.sizes, max(np.abs(first).max(), np.abs(second).max())):
+        # A t-test would divide by 0, and equal differences do not show the variance of others.
+        return Paired(n, mean, interval, reason=ALL_EQUAL if count > 1 else ONE_CLUSTER, clusters=of)
+    t = mean / standard_error(sums)
+    by_chance = permutation_test(sums.totals, np.zeros(count), resamples=resamples, seed=seed)
+    effect = mean / float(differences.std(ddof=1))
+    return Paired(n, mean, interval, effect, t_outside(t, count - 1), by_chance, clusters=of, assumed=assumed)
+
+
+def _bounds(
+    differences: Floats, span: ValueRange | None, confidence: float, clusters: Sequence[Hashable] | None
+) -> DifferenceBounds | tuple[None, str, int]:
+    try:
+        return difference_bounds(differences, span, confidence, clusters)
+    except UndefinedError as why:
+        return None, str(why), 0
+
+
+def quantile_difference(
+    a: Values,
+    b: Values,
+    share: float,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[float, Interval]:
+    """Return the quantile of a minus that of b (nearest rank), with the percentile bootstrap over cases (Efron 1979).
+
+    Cases are drawn with both their values, and those of one cluster together. There is no p-value: a t-test is about
+    means.
+
+    Raises:
+        ValueError: there are no pairs, or a value is NaN or infinite.
+        UndefinedError: there are so few values that the quantile is the largest one, which no resample exceeds; or all
+            differences are equal, and so they are in all resamples.
+    """
+    first, second = pairs_of(a, b, "quantile_difference")
+    if not 0 < share < 1:
+        raise ValueError(f"quantile_difference needs a share between 0 and 1, e.g. 0.95; got {share}.")
+    place = ceil(round(share * len(first), 9)) - 1
+    if place == len(first) - 1:
+        raise UndefinedError(f"the {share:.0%} quantile of {len(first)} cases is their largest value")
+    if _is_flat(first - second, max(np.abs(first).max(), np.abs(second).max())):
+        raise UndefinedError(ALL_EQUAL)
+    if clusters is not None:
+        return _drawn_together(first, second, share, clusters, confidence, positive(resamples), seed)
+    drawn = _all_drawn(first, second, place, positive(resamples), np.random.default_rng(seed))
+    tail = (1 - checked_confidence(confidence)) / 2
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return float(np.sort(first)[place] - np.sort(second)[place]), Interval(float(low), float(high))
+
+
+def _drawn_together(
+    first: Floats,
+    second: Floats,
+    share: float,
+    clusters: Sequence[Hashable],
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> tuple[float, Interval]:
+    def difference(one: Floats, other: Floats) -> float:
+        at = max(ceil(round(share * len(one), 9)), 1) - 1
+        return float(np.partition(one, at)[at] - np.partition(other, at)[at])
+
+    found = estimate(
+        difference, first, second, clusters=clusters, confidence=confidence, resamples=resamples, seed=seed
+    )
+    if found.value is None or found.interval is None:
+        raise UndefinedError(found.reason)
+    return found.value, found.interval
+
+
+def _all_drawn(first: Floats, second: Floats, place: int, resamples: int, rng: np.random.Generator) -> Floats:
+    if len(first) >= MANY_CASES:
+        return drawn_differences(first, second, place, resamples, rng)
+    return by_chunks(resamples, len(first), lambda rows: _drawn(first, second, place, rows, rng))
+
+
+def _drawn(first: Floats, second: Floats, place: int, rows: int, rng: np.random.Generator) -> Floats:
+    chosen = rng.integers(0, len(first), (rows, len(first)))
+    at = [np.partition(values[chosen], place, axis=1)[:, place] for values in (first, second)]
+    return np.asarray(at[0] - at[1])
+
+
+def spread_of(a: Values, b: Values | None = None) -> float:
+    """Return the standard deviation (n - 1) of the values, or of a - b.
+
+    Raises:
+        ValueError: there are no values, or one is NaN or infinite.
+        UndefinedError: there is one value, or all are equal, so the variance of others is unknown.
+    """
+    values = differences_of(a, np.zeros(len(a)) if b is None else b, "spread_of")
+    if len(values) == 1:
+        raise UndefinedError(ONE_PAIR)
+    if _is_flat(values, np.abs(values).max()):
+        raise UndefinedError("all values are equal" if b is None else ALL_EQUAL)
+    return float(values.std(ddof=1))
+
+
+def _is_flat(values: Floats, size: float) -> bool:
+    """Whether values differ only by rounding, given the ``size`` of the numbers that they were computed from."""
+    return bool(np.ptp(values) <= _SAME * size or not values.std())
+
+
+# Corrections of p-values for multiple tests.
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values for multiple tests, in the given order: Holm's step-down method (Holm 1979).
+
+    The i-th smallest of m becomes the largest of (m - j + 1) * p_j over j <= i, at most 1. Adjusted values up to alpha
+    are significant with a family-wise error rate of alpha, however the tests depend on each other.
+    """
+    p = _checked(p_values, "holm")
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return [float(value) for value in adjusted]
+
+
+def holm_counts(p_values: Sequence[float], alpha: float = 0.05) -> list[int]:
+    """Return among how many tests Holm's procedure judges each, in the given order: m, m - 1, … until one fails.
+
+    A test is significant where its p is at most alpha / count. So an interval of confidence 1 - alpha / count excludes
+    what the test rejects, and no other does. Equal p-values have the same count.
+    """
+    p = _checked(p_values, "holm_counts")
+    order = np.argsort(p, kind="stable")
+    left = np.arange(len(p), 0, -1)
+    failed = np.flatnonzero(p[order] * left > alpha)
+    if len(failed):
+        left[failed[0] :] = left[failed[0]]
+    counts = np.empty_like(left)
+    counts[order] = left[np.searchsorted(p[order], p[order])]
+    return [int(count) for count in counts]
+
+
+def _checked(p_values: Sequence[float], who: str) -> Floats:
+    p = floats(p_values, who)
+    if p.min() < 0 or p.max() > 1:
+        raise ValueError(f"{who} needs p-values from 0 to 1; got {p.min():g} to {p.max():g}.")
+    return p

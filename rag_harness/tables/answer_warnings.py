@@ -1,0 +1,338 @@
+"""Warnings beside the figures of answers.
+
+Wrong answers and declines, contexts of other text, unreviewed questions, errors.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_harness.core.protocols import Experiment
+from rag_harness.core.registry import is_own_code
+from rag_harness.core.settings import Settings
+from rag_harness.core.text.comparison import without_chance, words_of
+from rag_harness.core.text.shingles import PageTexts
+from rag_harness.core.types import REVIEWED, Document
+from rag_harness.evaluation.measures import measure_named
+from rag_harness.evaluation.measures.correctness import CORRECT, UNCHECKED
+from rag_harness.evaluation.measures.measure import Better, NamedMeasure
+from rag_harness.pipelines.experiments import endpoints_of
+from rag_harness.records.manifest import SuiteRecord, of_run
+from rag_harness.records.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.runs.gates.grammar import Gate
+from rag_harness.runs.gates.verdict import share_said
+from rag_harness.tables.blocks import MOST_ERRORS
+from rag_harness.tables.suite_table import CaseState, Column, SuiteTable
+from rag_harness.tables.wording import counted, short
+
+# The share of wrong answers beside that of wrong declines. ``correct`` counts both against an experiment.
+#
+# Who declines every question gives no wrong answer, so each of the two figures stands beside the other.
+
+WRONG = "wrong"
+_WRONGLY_DECLINED = "false_abstention_rate"
+_MOST_NAMED = 6
+"""Most experiments that one sentence names."""
+
+
+class _Wrong(NamedMeasure):
+    """1 if a checked answer is wrong; 0 if it is right, or declines."""
+
+    called = WRONG
+    better: Better = "lower"
+    worst: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """How the checked answers of an experiment came out.
+
+    Attributes:
+        checked: number of checked answers.
+        wrong: those that are wrong.
+        declined: those that decline a question that the documents answer.
+        interval: the 95 % interval of the share of wrong ones; None where too few were checked.
+        unchecked: number of answers that nothing checks.
+    """
+
+    checked: int
+    wrong: int
+    declined: int
+    interval: tuple[float, float] | None
+    unchecked: int
+
+    @property
+    def share(self) -> float:
+        """The share of checked answers that are wrong."""
+        return self.wrong / self.checked
+
+    @property
+    def share_said(self) -> str:
+        """That share with its interval: ``8.0 % [5.0, 13.0]``."""
+        return share_said(self.share, self.interval)
+
+
+def with_wrong(table: SuiteTable) -> SuiteTable:
+    """Return the table with a column of wrong answers, where answers were checked."""
+    if not table.has(CORRECT):
+        return table
+    found = copy(table)
+    correct = table.columns[CORRECT].values
+    is_open = np.isnan(correct) | (table.states != CaseState.OK)  # an error has no answer that could be wrong
+    values = np.where(is_open, np.nan, (correct == 0) & ~_declined(table))
+    column = Column(_Wrong(), values, np.isnan(values).astype(np.uint8), ["", UNCHECKED])
+    found.columns = {**table.columns, WRONG: column}
+    return found
+
+
+def all_with_wrong(tables: Mapping[str, SuiteTable]) -> dict[str, SuiteTable]:
+    """Return the tables, each with that column."""
+    return {name: with_wrong(table) for name, table in tables.items()}
+
+
+def that_answer(tables: Mapping[str, SuiteTable]) -> dict[str, SuiteTable]:
+    """Return the tables without the column where everything is declined: to answer nothing is no lead."""
+    return {name: table if _answers(table) else _without(table) for name, table in tables.items()}
+
+
+def _answers(table: SuiteTable) -> bool:
+    found = table.totals
+    return not table.has(WRONG) or not found.answered or found.abstained < found.answered
+
+
+def _without(table: SuiteTable) -> SuiteTable:
+    found = copy(table)
+    found.columns = {name: column for name, column in table.columns.items() if name != WRONG}
+    return found
+
+
+def verdicts_of(table: SuiteTable) -> Verdicts | None:
+    """Return how the checked answers came out; None where none was checked."""
+    if not table.has(WRONG):
+        return None
+    wrong = np.array([*table.values(WRONG, {}).values()])
+    return Verdicts(
+        checked=len(wrong),
+        wrong=int(wrong.sum()),
+        declined=len(wrongly_declined(table)),
+        interval=table.interval(WRONG),
+        unchecked=table.totals.answered - len(wrong),
+    )
+
+
+def wrongly_declined(table: SuiteTable) -> set[str]:
+    """Return the answered cases that decline though the documents answer, of those that are not correct."""
+    if not table.has(CORRECT):
+        return set()
+    chosen = _declined(table) & (table.columns[CORRECT].values == 0) & (table.states == CaseState.OK)
+    return {table.ids[place] for place in np.flatnonzero(chosen).tolist()}
+
+
+def _declined(table: SuiteTable) -> npt.NDArray[np.bool_]:
+    column = table.columns.get(_WRONGLY_DECLINED)
+    declined = np.zeros(len(table.ids), np.bool_) if column is None else column.values == 1
+    return np.asarray(declined & (table.states == CaseState.OK))
+
+
+def describe_wrong(tables: Mapping[str, SuiteTable]) -> str:
+    """Return how many answers of each experiment are wrong, and how many decline wrongly; empty where none is known."""
+    found = {name: verdicts for name, table in tables.items() if (verdicts := verdicts_of(table)) is not None}
+    if not found:
+        return ""
+    shown, more = [*found.items()][:_MOST_NAMED], len(found) - _MOST_NAMED
+    said = [f"{short(name)} {each.share_said} of {each.checked:,}" for name, each in shown]
+    left = f" and {more:,} more" if more > 0 else ""
+    return " ".join([f"{', '.join(said)}{left}.", _declined_said(dict(shown)), *_unchecked_said(found)])
+
+
+def describe_wrong_alone(found: Verdicts) -> str:
+    """Return the same of an experiment that needs no name."""
+    unchecked = f", {found.unchecked:,} not checked" if found.unchecked > 0 else ""
+    correct = found.checked - found.wrong - found.declined
+    declined = f"{found.declined:,} wrongly declined"
+    return f"{found.share_said} of {found.checked:,}; {declined}, {correct:,} correct{unchecked}"
+
+
+def _declined_said(found: Mapping[str, Verdicts]) -> str:
+    if not any(each.declined for each in found.values()):
+        return "Nothing is wrongly declined."
+    said = ", ".join(f"{short(name)} {each.declined:,}" for name, each in found.items())
+    return f"Wrongly declined: {said}."
+
+
+def _unchecked_said(found: Mapping[str, Verdicts]) -> list[str]:
+    said = [f"{short(name)} {each.unchecked:,}" for name, each in found.items() if each.unchecked > 0]
+    return [f"Not checked: {', '.join(said[:_MOST_NAMED])}."] if said else []
+
+
+def count_wrong(tables: Mapping[str, SuiteTable]) -> str:
+    """Return the counts of wrong and of wrongly declined answers, as pytest's last line has them."""
+    found = [verdicts for table in tables.values() if (verdicts := verdicts_of(table)) is not None]
+    if not found:
+        return ""
+    declined = sum(each.declined for each in found)
+    more = f", {declined:,} wrongly declined" if declined else ""
+    return f"{sum(each.wrong for each in found):,} wrong{more}"
+
+
+# What figures of answers do not show by themselves: contexts without the words of their page, refusals in other words.
+#
+# Terminal, page and comment say it in the same sentences.
+
+_SHARE = 0.05
+"""Answers that only read like refusals are told from this share on: below it some are mistaken for ones."""
+
+
+def doubts(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Yield what is to be known of the answers of experiments, without a full stop."""
+    for name, table in sorted(tables.items()):
+        totals = table.totals
+        if totals.retrieves and not totals.depth and totals.answered:
+            yield f"{name}: none of {counted(totals.answered, 'answer')} came with a context"
+        if table.unknown_pages:
+            told, there = (", ".join(map(repr, names)) for names in table.unknown_pages)
+            yield (
+                f"{name}: no context names a page of the documents, so recall and other ranking measures find none. "
+                f"It says {told}; pages are {there}. Name the page in Chunk.doc_id, or [read] chunk_id of a service"
+            )
+        if table.foreign and table.foreign[0]:
+            yield (
+                f"{name}: {table.foreign[0]:,} of {counted(table.foreign[1], 'context')} with a text that is not in "
+                "the page that they name. Recall and other ranking measures go by the name and count them as found; "
+                "evidence_recall looks at texts, if questions have evidence quotes"
+            )
+        if totals.placed:
+            yield from _without_words(name, totals.placed)
+        if totals.evasive > _SHARE * totals.answered:
+            yield (
+                f"{name}: {totals.evasive:,} of {counted(totals.answered, 'answer')} read like refusals, and are not "
+                "counted as declined. Name their words (refusals in [tool.rag_harness] of pyproject.toml), or state "
+                "it: [read] abstained of a service, Answer(abstained=True) of a pipeline"
+            )
+
+
+def foreign_said(gate: Gate, tables: Iterable[SuiteTable], settings: Settings) -> str:
+    """Return why a gate that goes by names of pages is not judged; empty where it is."""
+    if settings.foreign_text == "allow" or not getattr(measure_named(gate.measure), "by_name", False):
+        return ""
+    return next(filter(None, (table.foreign_said for table in tables)), "")
+
+
+def _without_words(name: str, placed: Mapping[str, int]) -> Iterator[str]:
+    from rag_harness.pipelines.endpoint.placement import NO_TEXT  # where a service was asked
+
+    if silent := placed.get(NO_TEXT, 0):
+        yield (
+            f"{name}: of {counted(sum(placed.values()), 'context')} {silent:,} without text. Recall and other ranking "
+            "measures go by the name and count them as found; evidence_recall looks at texts, if questions have "
+            "evidence quotes"
+        )
+
+
+# Counts the unreviewed questions behind the figures, and prints the number beside them, with or without gates.
+
+
+def draft_lines(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Yield a line a suite with drafts among its selected cases."""
+    for name, table in sorted(tables.items()):
+        drafts, selected = table.selected_of({REVIEWED: "no"}), table.selected_of({})
+        if drafts:
+            questions = f"question{'s' * (selected != 1)} {'is' if drafts == 1 else 'are'}"
+            yield f"{name}: {drafts} of {selected} {questions} unreviewed"
+
+
+# The errors of a run for people: a line for each that differs by more than chance, with its number of trials.
+
+
+def error_lines(tables: Iterable[SuiteTable]) -> tuple[list[str], int]:
+    """Return a line for each of the first errors that differ by more than chance, and how many trials ended in others.
+
+    One trial is named. Of several with the same error the number is said, and the first, where it is known.
+    """
+    found = [table.totals for table in tables]
+    each = [(why, n) for totals in found for why, n in totals.alike_errors.items()]
+    counts: Counter[str] = Counter()
+    for why, n in each:
+        counts[without_chance(why)] += n
+    first = {without_chance(why): trial for totals in reversed(found) for trial, why in reversed(totals.first_errors)}
+    shown = {without_chance(why): why for why, _ in reversed(each)}
+    kinds = list(counts)[:MOST_ERRORS]
+    lines = [_line(counts[kind], first.get(kind, ""), shown[kind]) for kind in kinds]
+    return lines, sum(totals.errors for totals in found) - sum(counts[kind] for kind in kinds)
+
+
+def _line(n: int, trial: str, why: str) -> str:
+    if n == 1:
+        return f"error {trial}: {why}" if trial else f"error: {why}"
+    return f"{n:,} × the same error{f', first {trial}' if trial else ''}: {why}"
+
+
+# Contexts whose text does not stand in the page that they name: the right id, and the words of something else.
+#
+# Ranking measures go by the names of pages. Where the texts are others, they measure what no reader was given.
+
+MOST_ROWS = 2000
+"""Most rows that are looked at, spread evenly over the file: their share is that of all of them."""
+EXAMPLES = 2
+"""How many names of each kind are shown."""
+
+
+class ForeignText(NamedTuple):
+    """What the contexts of a suite have to do with the pages that they name.
+
+    Attributes:
+        foreign: how many have a text that the page which they name does not have.
+        of: how many name a page that is there and have a text.
+        unknown: where no name fits any page: two that are told, and two of pages that are there.
+    """
+
+    foreign: int = 0
+    of: int = 0
+    unknown: tuple[tuple[str, ...], ...] = ()
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a suite's record that say so."""
+        return ({"foreign": (self.foreign, self.of)} if self.of else {}) | (
+            {"unknown_pages": self.unknown} if self.unknown else {}
+        )
+
+
+def cuts_pages(experiment: Experiment, settings: Settings) -> bool:
+    """Return whether the contexts of an experiment come from this package's own parts, which cut them from pages."""
+    return experiment.id not in endpoints_of(settings) and not is_own_code(experiment.code)
+
+
+def foreign_text(output: Path, record: SuiteRecord, documents: Sequence[Document]) -> ForeignText:
+    """Return how many contexts of a suite's rows have a text that the page which they name does not have."""
+    pages, foreign, of = PageTexts({document.doc_id: document.text for document in documents}), 0, 0
+    told: dict[str, bool] = {}
+    for row in _some_rows(output / record.file, record):
+        for chunk in row.retrieved_chunks:
+            name = chunk.metadata.filename
+            told[name] = pages.has(name)
+            if told[name] and words_of(chunk.text):
+                of += 1
+                foreign += not pages.says(name, chunk.text)
+    if any(told.values()) or not any(told) or not documents:
+        return ForeignText(foreign, of)
+    there = tuple(document.doc_id for document in documents[:EXAMPLES])
+    return ForeignText(foreign, of, (tuple(filter(None, told))[:EXAMPLES], there))
+
+
+def _some_rows(file: Path, record: SuiteRecord) -> Iterator[ExperimentResult]:
+    if not file.is_file():
+        return
+    counts, total = of_run(record), sum(1 for _ in numbered_lines(file))
+    step = max(1, -(-total // MOST_ROWS))
+    for number, (_, line, _) in enumerate(numbered_lines(file)):
+        row = row_or_none(line) if number % step == 0 else None
+        if row is not None and row.ok and counts(row):
+            yield row
