@@ -179,8 +179,8 @@ __version__ = VERSION
 
 _NAMES = {
     "core.errors": "RagHarnessError",
-    "core.protocols": "ChatModel ChatParts Embedder Experiment Index JudgeParts Parts PersistentIndex Pipeline Reranker "
-    "RetrievalParts Retriever TokenEmbedder Tokenizer",
+    "core.protocols": "ChatModel ChatParts Embedder Experiment Index JudgeParts Parts PersistentIndex Pipeline "
+    "Reranker RetrievalParts Retriever TokenEmbedder Tokenizer",
     "core.settings": "Settings",
     "core.types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation ExpectedTool Hit IndexSpec "
     "Matrix Message PipelineOutput Query Scenario Stage Timings TokenVectors TrialId Usage Vector",

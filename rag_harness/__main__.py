@@ -21,9 +21,9 @@ INTERRUPTED = 130
 
 
 class Command(NamedTuple):
-    """One command: its help, and its place, ``module:name`` of ``frontends/cli``: the module has ``<name>_arguments`` and ``run_<name>``.
+    """One command: its help, and its place, ``module:name`` of ``frontends/cli``.
 
-    The module is imported when the command is named.
+    The module has ``<name>_arguments`` and ``run_<name>``. It is imported when the command is named.
     ``stopped`` says what is left of its work after Ctrl-C, where that can be said; it may name an argument in braces.
     """
 

@@ -33,9 +33,10 @@ from rag_harness.core.text.comparison import composed
 from rag_harness.core.text.language_detection import KNOWN, shares
 from rag_harness.core.text.languages import ENGLISH, LANGUAGES, has_rules
 from rag_harness.core.types import LANGUAGE, Document, Metadata
-from rag_harness.data.loaders import openapi, text
 from rag_harness.data.loaders.child_process import GUESSED, PassingError, read_in, unread_parts
+from rag_harness.data.loaders.openapi import is_document as is_openapi
 from rag_harness.data.loaders.reading import fault_of_place, reading
+from rag_harness.data.loaders.text import is_csv_document
 
 # Loaders of files, one for each suffix, found under the entry point ``rag_harness.loaders``.
 #
@@ -44,8 +45,13 @@ from rag_harness.data.loaders.reading import fault_of_place, reading
 # ``rst = my_package.rst:load``. It raises UnicodeDecodeError, OSError or ``UnreadableError`` for a file that cannot be
 # read.
 
-_PERHAPS = {".json": openapi, ".yaml": openapi, ".yml": openapi, ".csv": text}
-"""Suffixes of many files that are no documents, and our module that looks into them."""
+_PERHAPS = {
+    ".json": is_openapi,
+    ".yaml": is_openapi,
+    ".yml": is_openapi,
+    ".csv": is_csv_document,
+}
+"""Suffixes of many files that are no documents, and our function that looks into them."""
 Loader = Callable[[Path, str], Document]
 """Reads a file as the document of that id; what a loader of your own is."""
 
@@ -82,14 +88,14 @@ def is_page(file: Path, folder: Path) -> bool:
         return True
     # Only a file that may be opened is looked into. One that may not is no document, rather than an error.
     is_open = is_readable(file) and not fault_of_place(file, folder)
-    return is_open and _PERHAPS[file.suffix.lower()].is_document(file)
+    return is_open and _PERHAPS[file.suffix.lower()](file)
 
 
 def is_page_named(file: Path) -> bool:
     """Return whether the name alone says that a file is a document."""
     suffix = file.suffix.lower()
     ours = _PERHAPS.get(suffix)
-    is_other = ours is None or module_of("loaders", suffix.lstrip(".")) != ours.__name__
+    is_other = ours is None or module_of("loaders", suffix.lstrip(".")) != ours.__module__
     return is_other and is_readable(file)
 
 

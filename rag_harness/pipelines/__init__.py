@@ -1,1 +1,1 @@
-"""Pipelines: what an experiment is made of, services and apps under test, pipelines of a user's own, and simulated users."""
+"""Pipelines: the parts of an experiment, services and apps under test, a user's own, and simulated users."""

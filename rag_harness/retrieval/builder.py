@@ -210,7 +210,7 @@ class Retrieval:
         module = module_of("chunkers", self.spec.chunker)
         if is_own(module):
             return stated_fingerprint(self._chunker())
-        return REVISIONS[f"chunkers/{module.rpartition('.')[2]}"]
+        return REVISIONS[f"chunkers/{self.spec.chunker}"]
 
     def _chunker(self) -> Chunker:
         chunker: Chunker = resolve("chunkers", self.spec.chunker)

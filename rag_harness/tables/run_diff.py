@@ -407,7 +407,8 @@ def _partly_measured(diff: RunDiff, same: Sequence[MeasureChange]) -> Sentence:
     """Say that what can be compared is the same, and that some measures have values in one of the runs alone."""
     both = f"Only in part comparable: {_measures(len(same), 'has', 'have')} the same value in both runs, in each of"
     alone = [
-        f"{listed(names, _RUN_DIFF_SENTENCES_NAMED)} of {cut_name(name)} {'has' if len(names) == 1 else 'have'} values only {whose}"
+        f"{listed(names, _RUN_DIFF_SENTENCES_NAMED)} of {cut_name(name)} "
+        f"{'has' if len(names) == 1 else 'have'} values only {whose}"
         for name, whose, names in diff.found.alone
     ]
     return Sentence(f"{both} {range_said(same)}; {'; '.join(alone)}.", "unsure")

@@ -608,22 +608,25 @@ def _conflicts(material: Material, pair: VersionPair, outdated: PlanPage, curren
         yield where, f"the pair {pair.outdated} / {pair.current} lists no conflict. List what the two disagree on."
     for conflict in pair.conflicts:
         if squeeze(conflict.outdated_statement) == squeeze(conflict.current_statement):
-            what = f"{_version_pairs_fact(conflict)}: both statements are the same: {conflict.current_statement!r}. State the conflict."
+            same = f"both statements are the same: {conflict.current_statement!r}"
+            what = f"{_conflict_name(conflict)}: {same}. State the conflict."
             yield material.at(PLAN_FILE), what
             continue
         yield from _stated(material, conflict, conflict.outdated_statement, outdated, current)
         yield from _stated(material, conflict, conflict.current_statement, current, outdated)
 
 
-def _version_pairs_fact(conflict: Conflict) -> str:
+def _conflict_name(conflict: Conflict) -> str:
     return f"conflict {conflict.fact!r}"
 
 
 def _stated(material: Material, conflict: Conflict, statement: str, owner: PlanPage, other: PlanPage) -> _Problems:
     there, elsewhere = (material.pages.get(page.filename) for page in (owner, other))
     if there and fold(statement) not in there.folded:
-        what = f"{_version_pairs_fact(conflict)}: the page does not say {statement!r}. Write it word for word, or mend {PLAN_FILE}."
+        lacks = f"the page does not say {statement!r}"
+        what = f"{_conflict_name(conflict)}: {lacks}. Write it word for word, or mend {PLAN_FILE}."
         yield material.at(owner.filename), what
     if elsewhere and fold(statement) in elsewhere.folded:
-        what = f"{_version_pairs_fact(conflict)}: the page says {statement!r}, which belongs to {owner.filename} only. Remove it."
+        has = f"the page says {statement!r}, which belongs to {owner.filename} only"
+        what = f"{_conflict_name(conflict)}: {has}. Remove it."
         yield material.at(other.filename), what

@@ -305,11 +305,10 @@ _TOKEN = re.compile(
 _HOURS_AND_MINUTES = re.compile(r"\b(\d{1,2}) ?h ?(\d{2})\b")
 _YEAR_OF_CENTURY = re.compile(r"(?<!\w)['’](\d\d)(?!\d)")
 _LAST_OF_THIS_CENTURY = 40
-_STATED_VALUES_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-_STATED_VALUES_BELOW_100 = rf"(?:(?:{_STATED_VALUES_TENS})(?:[- ](?:{_ONES}))?|{_ONES}|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen)"
-_SPELT = re.compile(
-    rf"\b(?:(?:{_ONES}) hundred(?: and {_STATED_VALUES_BELOW_100})?|(?:{_STATED_VALUES_TENS})[- ](?:{_ONES}))\b", re.I
-)
+_SPELT_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_SPELT_TEENS = "ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+_SPELT_BELOW_100 = rf"(?:(?:{_SPELT_TENS})(?:[- ](?:{_ONES}))?|{_ONES}|{_SPELT_TEENS})"
+_SPELT = re.compile(rf"\b(?:(?:{_ONES}) hundred(?: and {_SPELT_BELOW_100})?|(?:{_SPELT_TENS})[- ](?:{_ONES}))\b", re.I)
 _CJK_CLOCK = re.compile(
     r"(?P<half>上午|下午|晚上|早上|午前|午後)?(?P<hour>\d{1,2}|十[一二]?|[一二三四五六七八九两])[点點時](?!间|間)(?:整)?(?P<thirty>半)?(?!\d)"
 )

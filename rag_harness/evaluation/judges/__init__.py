@@ -1,4 +1,4 @@
-"""Judges give the verdicts behind judged measures. Each is a file or folder with an entry point ``rag_harness.judges``."""
+"""Judges give the verdicts behind judged measures. Each has an entry point ``rag_harness.judges``."""
 
 UNSEEN = (
     "it does not see a name of the context in another's place, subject and object exchanged, a sum or another "

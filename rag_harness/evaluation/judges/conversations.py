@@ -196,12 +196,11 @@ def _within(inner: Span, outer: Span) -> bool:
 #
 # - A judge with a chat model gets what was said before, and below it the question.
 # - Relevancy compares questions as vectors, and what was said before would drown the question. A judge with a chat
-# model
-#   first writes the question out, so that it can be understood alone. It does not see the answer: else it would read the
-#   question as the answer has read it. One call a turn, whatever number of answers there are to it.
+#   model first writes the question out, so that it can be understood alone. It does not see the answer: else it would
+#   read the question as the answer has read it. One call a turn, whatever number of answers there are to it.
 # - A judge that compares words and vectors gets the turn's own words. Its relevancy is the mean of two, four parts to
-#   one: of the answer to the turn's own words, and to all that the user has asked so far. So it counts most what is asked
-#   now, and a little what the conversation is about. docs/dev/results/conversations.md has what this was chosen by.
+#   one: of the answer to the turn's own words, and to all that the user has asked so far. So it counts most what is
+#   asked now, and a little what the conversation is about. docs/dev/results/conversations.md says how this was chosen.
 
 OWN_WORDS = 0.8
 """What the turn's own words weigh in relevancy, beside all that was asked so far."""

@@ -204,8 +204,8 @@ class CitationRate(RowMeasure):
 #
 # Neither case nor row says which page has replaced which. So the case needs it in its metadata::
 #
-#     {"query_id": "q1", …, "metadata": {"version_pair": "returns", "superseded": [{ "outdated_statement": "Most items can
-#         be returned within 30 days.", "current_statement": "Most items can be returned within 45 days."}]}}
+#     {"query_id": "q1", …, "metadata": {"version_pair": "returns", "superseded": [{"outdated_statement": "Most items
+#         can be returned within 30 days.", "current_statement": "Most items can be returned within 45 days."}]}}
 #
 # The keys are those of ``version_pairs`` in a knowledge base's ``structure.json``. A rate for one version pair is a
 # slice: ``e3[version_pair=returns]: stale_answer <= 0.05``.

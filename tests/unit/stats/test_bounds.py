@@ -225,7 +225,7 @@ def test_values_that_are_weighed_together_bound_the_mean_as_each_for_itself(
 ) -> None:
     values = SCORES[name](np.random.default_rng(10), 1500)
     together = bounded_bounds(values, SHARE)
-    monkeypatch.setattr(means, "MANY", 10_000)
+    monkeypatch.setattr(means, "MANY_VALUES", 10_000)
     alone = bounded_bounds(values, SHARE, seed=1)
     width = alone.high - alone.low
     # Two estimates from 10,000 draws each: their ends differ by some hundredths of the width.

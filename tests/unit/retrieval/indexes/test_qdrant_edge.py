@@ -236,7 +236,7 @@ def test_points_at_a_place_that_none_has_do_not_meet_the_engine(
     # The engine would ask for 100 GB, and end the process.
     file.write_bytes(file.read_bytes()[:-4] + b"\xf0\xff\xff\xff")
     with monkeypatch.context() as patched:
-        patched.setattr(edge, "load", lambda *_: pytest.fail("the engine was asked"))
+        patched.setattr(edge, "load_shard", lambda *_: pytest.fail("the engine was asked"))
         assert not index_in(tmp_path).open(named(20))
     assert "the numbers of its points are damaged" in warnings_in(logged)[0]
     assert len(texts(built(tmp_path, rows), rows[3], 1)) == 1

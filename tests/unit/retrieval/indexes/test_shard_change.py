@@ -39,7 +39,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counted.append(1)
         write(folder, vectors, graph)
 
-    monkeypatch.setattr(edge, "write", counting)
+    monkeypatch.setattr(edge, "write_shard", counting)
     return counted
 
 
