@@ -41,7 +41,7 @@ def test_another_judge_than_the_calibrated_one_fails_it(suite: Suite, monkeypatc
     suite.run("--rag-measures=faithfulness")
     label(suite)
     assert main(["judge", "calibrate", "labels.jsonl"]) == 0
-    suite.pytester.makeconftest('from rag_harness.judges import mock\nmock.MockJudge.revision = "2"\n')
+    suite.pytester.makeconftest('from rag_harness.evaluation.judges import mock\nmock.MockJudge.revision = "2"\n')
     result = suite.run(GATE)
     assert result.ret == 1
     result.stdout.fnmatch_lines(

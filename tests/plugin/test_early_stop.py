@@ -222,7 +222,7 @@ def test_what_could_not_be_measured_settles_nothing(suite: Suite, unmeasured: in
     plant(suite, range(unmeasured), kind="unmeasured")
     fails = (
         "from rag_harness.evaluation.measures.answers import TokenF1\n"
-        "from rag_harness.measures import Score\n"
+        "from rag_harness.evaluation.measures import Score\n"
         "def score(self, case, row):\n"
         "    value = None if 'unmeasured' in case.query.text else 1.0\n"
         "    return Score(value, '' if value else 'nobody measured it')\n"

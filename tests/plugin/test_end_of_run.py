@@ -63,7 +63,7 @@ IN_ORDER = [
 ]
 """Causes, and the report that shows them, come below pytest's last line."""
 STOPPED = """
-from rag_harness.diagnosis import explain
+from rag_harness.diagnosis import explainer as explain
 
 def stopped(self, known=None):
     raise KeyboardInterrupt

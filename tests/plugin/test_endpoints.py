@@ -32,7 +32,7 @@ READ = '[read]\nanswer = "answer"\ncontexts = "contexts"\n'
 FILE = "--rag-endpoint=my_service.toml"
 # The waits for a service that was just started are seconds.
 GIVES_UP_SOON = """
-from rag_harness.pipelines.endpoint import ready
+from rag_harness.pipelines.endpoint import pipeline as ready
 
 ready._WAITS = (0.0, 0.01)
 """

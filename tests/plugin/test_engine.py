@@ -273,7 +273,7 @@ def test_a_pipeline_that_blocks_the_loop_does_not_hold_up_the_end(suite: Suite) 
         import threading
         import time
         import pytest
-        from rag_harness.runs import loop
+        from rag_harness.runs import engine as loop
 
         loop.STOP_WAIT = 0.2
         FAILED, BLOCKED = threading.Event(), threading.Event()

@@ -25,7 +25,7 @@ def test_answers(rag_result):
 """
 # The waits between tries are seconds, which is right for a server and not for a test.
 _SHORT_WAITS = """
-from rag_harness.models import failures
+from rag_harness.models import retries as failures
 
 failures._FIRST_WAIT = 0.01
 """

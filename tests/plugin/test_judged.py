@@ -14,7 +14,7 @@ from tests.plugin.conftest import Suite
 MEASURES = "--rag-measures=context_precision,faithfulness,answer_relevancy"
 # Counts what the judge is asked, in a file that all processes share, and lets a test replace what it says.
 COUNTING = """
-from rag_harness.judges import mock
+from rag_harness.evaluation.judges import mock
 
 def asked(text):
     with open({asked!r}, "a") as stream:

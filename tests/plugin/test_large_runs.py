@@ -10,9 +10,10 @@ from rag_harness.tables.column_cache import segments
 from tests.plugin.conftest import Suite
 
 SMALL = """
-from rag_harness.frontends.pytest_plugin import keeping
-from rag_harness.tables import tables
-from rag_harness.tables import blocks_of_file, segments
+from rag_harness.frontends.pytest_plugin import recorder as keeping
+from rag_harness.tables import reader as tables
+from rag_harness.tables import column_cache as blocks_of_file
+from rag_harness.tables import column_cache as segments
 
 keeping.LEAST, segments.SEGMENT, tables.SEGMENT = 2, 1500, 1500
 

@@ -12,8 +12,8 @@ from tests.plugin.screen import PlayedRun
 
 SLOW_MODEL = """
 import time
-from rag_harness.models import cached
-from rag_harness.frontends.pytest_plugin import line_below
+from rag_harness.models import array_store as cached
+from rag_harness.frontends.pytest_plugin import progress as line_below
 from rag_harness.core.progress import LinesOfWork
 
 LinesOfWork.first = LinesOfWork.longest = line_below._REFRESH_SECONDS = 0.03
@@ -69,7 +69,9 @@ def test_a_short_run_says_nothing(suite: Suite) -> None:
 
 def test_a_recording_run_says_how_far_its_forecast_is(slow: Suite) -> None:
     conftest = slow.path / "conftest.py"
-    conftest.write_text(f"{conftest.read_text()}\nfrom rag_harness.runs import expected\nexpected._TOGETHER = 1\n")
+    conftest.write_text(
+        f"{conftest.read_text()}\nfrom rag_harness.runs import cost_estimate\ncost_estimate._TOGETHER = 1\n"
+    )
     model = "--rag-chat-model=embedded/extractive"
     result = slow.run(model, "--rag-chat-base-url=embedded://", "--rag-mode=record", "-n0")
     result.assert_outcomes(passed=4)

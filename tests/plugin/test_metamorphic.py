@@ -12,7 +12,7 @@ from tests.plugin.conftest import TEST, Suite
 OBEYS = """
 import json, re
 from dataclasses import replace
-from rag_harness.models import mock
+from rag_harness.models import dry_run as mock
 real = mock.MockChat.complete
 async def complete(self, messages, response_format=None):
     said = await real(self, messages, response_format)
@@ -22,7 +22,7 @@ mock.MockChat.complete = complete
 """
 STEADY = """
 from dataclasses import replace
-from rag_harness.models import mock
+from rag_harness.models import dry_run as mock
 real = mock.MockChat.complete
 async def complete(self, messages, response_format=None):
     said = await real(self, messages, response_format)
@@ -154,7 +154,7 @@ def test_a_sample_is_checked_and_a_measure_that_is_named_is_enough(suite: Suite)
 
 def test_no_answer_is_nothing_to_check(suite: Suite) -> None:
     suite.pytester.makeconftest(
-        "from rag_harness.models import mock\n"
+        "from rag_harness.models import dry_run as mock\n"
         "async def complete(self, messages, response_format=None):\n"
         "    raise ValueError('no model')\n"
         "mock.MockChat.complete = complete\n"

@@ -89,7 +89,8 @@ def test_finds(rag_retrieval):
     assert rag_retrieval.found
 """
 NOBODY_HERE = """
-from rag_harness.runs import row_judging, workplace
+from rag_harness.runs import judging as row_judging
+from rag_harness.runs import engine as workplace
 
 async def here(*_):
     raise RuntimeError("the process of the tests answered, or judged")

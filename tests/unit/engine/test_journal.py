@@ -116,11 +116,11 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
 _LOOKS = """
 import os, sys
 from pathlib import Path
-from rag_harness.runs.resume_store import Stored
+from rag_harness.runs.resume_store import ResumeStore
 all_there, go = os.pipe(), os.pipe()
 for _ in range(4):
     if not os.fork():
-        stored = Stored(Path(sys.argv[1]), "another", anew=False)
+        stored = ResumeStore(Path(sys.argv[1]), "another", anew=False)
         os.close(go[1])
         os.write(all_there[1], b"x")
         os.read(go[0], 1)  # until the parent closes its end

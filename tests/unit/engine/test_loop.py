@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from rag_harness.core.errors import CriticalError
-from rag_harness.runs import engine as loop_module
 from rag_harness.runs.engine import BackgroundLoop
 
 Job = Callable[[], Coroutine[Any, Any, str]]
@@ -76,7 +75,7 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Background
         return made[-1]
 
     yield start
-    monkeypatch.setattr(loop_module, "STOP_WAIT", 0.01)
+    monkeypatch.setattr(engine, "STOP_WAIT", 0.01)
     for each in made:
         each.close()
 
@@ -212,7 +211,7 @@ def test_a_result_that_cannot_be_kept_is_an_error(make: Make) -> None:
 
 
 def test_close_cancels_what_does_not_come_back(make: Make, jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_module, "STOP_WAIT", 0.01)
+    monkeypatch.setattr(engine, "STOP_WAIT", 0.01)
     loop = make(1)
     loop.submit("endless", jobs.job("endless"))
     jobs.wait_for("endless")
@@ -261,10 +260,10 @@ def test_sync_work_overlaps_up_to_the_limit(make: Make) -> None:
 
 _LEFT_BEHIND = """
 import asyncio, gc
-from rag_harness.runs import loop as loop_module
+from rag_harness.runs import engine
 from rag_harness.runs.engine import BackgroundLoop
 
-loop_module.STOP_WAIT = 0.1
+engine.STOP_WAIT = 0.1
 
 async def leaves_a_task_behind():
     global left

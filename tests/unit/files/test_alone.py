@@ -14,8 +14,8 @@ from rag_harness.core.process_lock import LockHeldError, process_lock
 HOLDER = """
 import sys
 from pathlib import Path
-from rag_harness.core.process_lock import alone
-with alone(Path(sys.argv[1])):
+from rag_harness.core.process_lock import process_lock
+with process_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """

@@ -155,10 +155,10 @@ def test_a_folder_of_nothing_but_failures_has_no_index(folder: Path, capsys: pyt
 
 KILLED = """
 import os, sys
-from rag_harness.core import atomic
-from rag_harness.retrieval.indexes import shards
+from rag_harness.core import files
+from rag_harness.retrieval.indexes import shard_files
 kept = sys.argv.pop(1)
-place, name = {"parsed": (atomic.os, "replace"), "index": (shards.Path, "rename")}[kept]
+place, name = {"parsed": (files.os, "replace"), "index": (shard_files.Path, "rename")}[kept]
 was = getattr(place, name)
 def die(*given, **named):
     if "parsed" in str(given) or kept == "index":

@@ -154,7 +154,7 @@ def change_in_the_child(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
 )
 def test_whatever_happens_to_the_process_is_said(does: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     does_it = "\n".join(f"    {line}" for line in does.replace("; ", "\n").split("\n"))
-    change = f"def parse(data):\n{does_it}\nfrom rag_harness.data.documents import plain\nplain.parse = parse\n"
+    change = f"def parse(data):\n{does_it}\nfrom rag_harness.data.loaders import text\ntext.parse_text = parse\n"
     change_in_the_child(monkeypatch, change)
     child = Child()
     try:
@@ -181,7 +181,7 @@ def test_the_process_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("TMPDIR", "/tmp")
     says = "def parse(data):\n    import os\n    raise ValueError(sorted(os.environ))\n"
-    change = f"{says}from rag_harness.data.documents import plain\nplain.parse = parse\n"
+    change = f"{says}from rag_harness.data.loaders import text\ntext.parse_text = parse\n"
     change_in_the_child(monkeypatch, change)
     child = Child()
     try:

@@ -283,9 +283,9 @@ print([index.search(row, 1)[0].chunk.text for row in rows] == [f"text {n}" for n
 
 def test_processes_that_start_together_build_once(tmp_path: Path) -> None:
     code = """
-from rag_harness.retrieval.indexes import edge_shard
-write = edge_shard.write
-edge_shard.write = lambda *given: (print("builds"), write(*given))
+from rag_harness.retrieval.indexes import edge
+write = edge.write_shard
+edge.write_shard = lambda *given: (print("builds"), write(*given))
 assert not index.open(chunks)
 print("ready", flush=True)
 sys.stdin.readline()
@@ -304,11 +304,11 @@ print(index.search(rows[7], 1)[0].chunk.text)
 
 def test_a_killed_build_leaves_nothing_half(tmp_path: Path) -> None:
     code = """
-from rag_harness.retrieval.indexes import edge_shard
+from rag_harness.retrieval.indexes import edge
 def vectors_digest(*_):
     print("building", flush=True)
     sys.stdin.readline()
-edge_shard.vectors_digest = vectors_digest
+edge.vectors_digest = vectors_digest
 index.upsert(chunks, rows)
 """
     process = run_python(code, tmp_path)

@@ -128,9 +128,9 @@ def test_the_graph_finds_what_comes_and_nothing_that_is_gone(tmp_path: Path) -> 
 CHANGE = """
 import sys
 from pathlib import Path
-from rag_harness.retrieval.indexes import qdrant_edge
+from rag_harness.retrieval.indexes import edge
 from tests.unit.retrieval.indexes.small_shards import WORDS, indexed
-qdrant_edge.GRAPH_FROM = 5
+edge.GRAPH_FROM = 5
 print("begins", flush=True)
 indexed(Path(sys.argv[1]), [*WORDS, "another"])
 """

@@ -54,13 +54,12 @@ def test_racing_clients_are_granted_the_limit_exactly(db: Database) -> None:
 _ASKS = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from rag_harness.service.keys import find
-from rag_harness.service.keys import grant
+from rag_harness.service.keys import find_key, grant
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.database import Database
 
 db = Database(Path(sys.argv[1]) / "service.sqlite3")
-asker, kill_after, told = find(db, sys.argv[2]), int(sys.argv[3]), 0
+asker, kill_after, told = find_key(db, sys.argv[2]), int(sys.argv[3]), 0
 
 async def client():
     global told
