@@ -16,7 +16,8 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from rag_harness.authoring.kb.validation import ValidationReport, validate
+from rag_harness.authoring.kb.checks import ValidationReport
+from rag_harness.authoring.kb.validation import validate
 
 SHIPPED = Path(__file__).parents[1] / "data" / "kb"
 QUESTIONS = 280

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         Verdict,
         Verdicts,
     )
-    from rag_harness.evaluation.measures.ranking import Found
+    from rag_harness.evaluation.measures.ranking_arrays import Found
     from rag_harness.frontends.notebook.evaluate import aevaluate, evaluate
     from rag_harness.frontends.notebook.evaluation import Evaluation, GateCheck, MeasureFigure
     from rag_harness.models.call_context import seed_shift
@@ -188,7 +188,7 @@ _NAMES = {
     "evaluation.measures.judged": "JudgedMeasure supported_share",
     "evaluation.measures.measure": "CompositeMeasure Measure RankingMeasure RowMeasure Score",
     "evaluation.measures.opinion": "Claim Judge Material Opinion Relevancy Support Usefulness Verdict Verdicts",
-    "evaluation.measures.ranking": "Found",
+    "evaluation.measures.ranking_arrays": "Found",
     "frontends.notebook.evaluate": "aevaluate evaluate",
     "frontends.notebook.evaluation": "Evaluation GateCheck MeasureFigure",
     "models.call_context": "seed_shift",

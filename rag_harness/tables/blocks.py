@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rag_harness.core.log import log
 from rag_harness.core.text.comparison import without_chance
 from rag_harness.evaluation.measures import Measure, RankingMeasure, RowMeasure, Score, scored
-from rag_harness.evaluation.measures.ranking import Looked
+from rag_harness.evaluation.measures.ranking_arrays import Looked
 from rag_harness.records.cases import StoredCase
 from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import ScoreLine

@@ -25,7 +25,7 @@ from rag_harness.evaluation.measures import Measure, RankingMeasure, RowMeasure
 from rag_harness.evaluation.measures.judged import JudgedMeasure
 from rag_harness.evaluation.measures.measure import CompositeMeasure, NamedMeasure
 from rag_harness.evaluation.measures.metamorphic import MetamorphicMeasure
-from rag_harness.evaluation.measures.ranking import Finder
+from rag_harness.evaluation.measures.ranking_arrays import Finder
 from rag_harness.records.cases import CaseFile, StoredCase
 from rag_harness.records.document_ranking import ranking_of
 from rag_harness.records.manifest import seconds_of

@@ -24,7 +24,7 @@ from rag_harness.evaluation.measures.judged import (
 )
 from rag_harness.evaluation.measures.measure import NO_RELEVANT, CompositeMeasure
 from rag_harness.evaluation.measures.metamorphic import CHECKER, MetamorphicMeasure
-from rag_harness.evaluation.measures.ranking import Found
+from rag_harness.evaluation.measures.ranking_arrays import Found
 from rag_harness.records.cases import StoredCase
 from rag_harness.records.experiment_names import judge_label, silent_reason
 from rag_harness.stats.agreement import panel_values

@@ -14,9 +14,8 @@ from rag_harness.core.types import Query
 from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.runs.distributed.cluster import RayNodes, RayWorker
-from rag_harness.runs.distributed.messages import Carried, RunOpening, carry
+from rag_harness.runs.distributed.messages import Carried, RunOpening, WorkerLostError, carry
 from rag_harness.runs.distributed.worker import TextBatch, Waiting
-from rag_harness.runs.distributed.workplace import WorkerLostError
 
 LAMPS = 700
 """Chunks: three parts, so that each of two workers is the home of one at least."""

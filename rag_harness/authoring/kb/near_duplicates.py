@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rag_harness.authoring.kb.checks import CheckResult, Material
 from rag_harness.authoring.kb.page import Page, squeeze
-from rag_harness.authoring.kb.validation import CheckResult, Material
 from rag_harness.core.text.shingles import Hashing, Resemblances, candidates, signature
 
 THRESHOLD = 0.3

@@ -14,6 +14,7 @@ from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
+from rag_harness.authoring.kb.checks import CheckResult, Material, leaves
 from rag_harness.authoring.kb.page import (
     ELSEWHERE,
     Page,
@@ -25,7 +26,6 @@ from rag_harness.authoring.kb.page import (
     visible_text,
 )
 from rag_harness.authoring.kb.plan import Plan, PlannedFact, PlannedTable, PlanPage
-from rag_harness.authoring.kb.validation import CheckResult, Material, leaves
 from rag_harness.core.text.languages import ENGLISH
 from rag_harness.core.text.sentences import sentence_texts
 from rag_harness.core.types import Document

@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from rag_harness.authoring.kb.checks import CheckResult, Material, leaves
 from rag_harness.authoring.kb.page import Page, fold, squeeze
 from rag_harness.authoring.kb.page_checks import (
     fact_faults,
@@ -36,7 +37,6 @@ from rag_harness.authoring.kb.plan import (
     briefs,
     version_order,
 )
-from rag_harness.authoring.kb.validation import CheckResult, Material, leaves
 from rag_harness.core.errors import DataError
 from rag_harness.core.text.contradictions import Contradiction, contradictions
 

@@ -15,11 +15,11 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from rag_harness.authoring.kb.checks import CheckResult, Material
 from rag_harness.authoring.kb.page import Page, TextAtLine, fold, squeeze
 from rag_harness.authoring.kb.page_checks import anchor_problem, links_of
 from rag_harness.authoring.kb.plan import PLAN_FILE, PlannedFact
 from rag_harness.authoring.kb.plan_checks import BROKEN_PLAN, NO_PLAN
-from rag_harness.authoring.kb.validation import CheckResult, Material
 from rag_harness.core.errors import DataError
 from rag_harness.core.json_text import read_json
 from rag_harness.core.text.contradictions import against

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from rag_harness.evaluation.measures.ranking import Found
+    from rag_harness.evaluation.measures.ranking_arrays import Found
     from rag_harness.records.row import ExperimentResult
 
 
@@ -179,7 +179,7 @@ class RankingMeasure(RowMeasure):
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
         """Return the score of one row: a batch of one."""
-        from rag_harness.evaluation.measures.ranking import find_relevant
+        from rag_harness.evaluation.measures.ranking_arrays import find_relevant
         from rag_harness.records.document_ranking import ranking_of
 
         found = find_relevant({"": ranking_of(row, case)}, {"": case.qrels}, None)

@@ -17,9 +17,8 @@ from rag_harness.core.errors import PrerequisiteError
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.removed import RARE_TABLE
 from rag_harness.runs.distributed.ledger import Caps, Grant, MoneyVerdicts, RunLedger
-from rag_harness.runs.distributed.messages import Carried, Done, Job, Opened, RunOpening
+from rag_harness.runs.distributed.messages import Carried, Done, Job, Opened, RunOpening, UnsentError, WorkerLostError
 from rag_harness.runs.distributed.worker import ComputedOrWaiting, TextBatch, Waiting, Worker, copied
-from rag_harness.runs.distributed.workplace import UnsentError, WorkerLostError
 
 # The workers and the ledger of a run as Ray actors: their calls, and the errors of these calls.
 

@@ -21,6 +21,15 @@ from rag_harness.runs.distributed.ledger import RemoteLedger
 from rag_harness.runs.fingerprint import fingerprint_parts
 from rag_harness.runs.trial import FIRST, Trial, TrialOutcome, TrialRequest
 
+
+class WorkerLostError(RagHarnessError):
+    """The process of a worker, or its node, is gone."""
+
+
+class UnsentError(RagHarnessError):
+    """A value cannot be sent, to any worker."""
+
+
 # The values that the process of the tests and its workers exchange. All of them can be pickled.
 
 WantedRows: TypeAlias = frozenset[tuple[TrialId, str]]

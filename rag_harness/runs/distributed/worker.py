@@ -48,12 +48,12 @@ from rag_harness.runs.distributed.messages import (
     Opened,
     RunOpening,
     TrialJob,
+    WorkerLostError,
     check_same,
     says,
     travelling,
     unpickled,
 )
-from rag_harness.runs.distributed.workplace import WorkerLostError
 from rag_harness.runs.fingerprint import fingerprint_about, fingerprint_parts
 from rag_harness.runs.golden_suite import GoldenSuite
 from rag_harness.runs.journal import JOURNALS, Journal, left_behind

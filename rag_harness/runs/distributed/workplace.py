@@ -31,7 +31,9 @@ from rag_harness.runs.distributed.messages import (
     Opened,
     RunOpening,
     TrialJob,
+    UnsentError,
     WantedRows,
+    WorkerLostError,
 )
 from rag_harness.runs.journal import JOURNALS
 from rag_harness.runs.trial import FIRST, Trial, TrialOutcome, TrialRequest
@@ -41,14 +43,6 @@ if TYPE_CHECKING:
 
 
 # The protocol of a worker, as the dispatch calls it, and the errors of its calls.
-
-
-class WorkerLostError(RagHarnessError):
-    """The process of a worker, or its node, is gone."""
-
-
-class UnsentError(RagHarnessError):
-    """A value cannot be sent, to any worker."""
 
 
 class Remote(Protocol):

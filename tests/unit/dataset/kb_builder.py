@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.kb.validation import ValidationReport, validate
+from rag_harness.authoring.kb.checks import ValidationReport
+from rag_harness.authoring.kb.validation import validate
 
 RETURNS = """# Returns policy
 

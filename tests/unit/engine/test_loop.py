@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from rag_harness.core.errors import CriticalError
+from rag_harness.runs import engine
 from rag_harness.runs.engine import BackgroundLoop
 
 Job = Callable[[], Coroutine[Any, Any, str]]
@@ -260,6 +261,7 @@ def test_sync_work_overlaps_up_to_the_limit(make: Make) -> None:
 
 _LEFT_BEHIND = """
 import asyncio, gc
+from rag_harness.runs import engine
 from rag_harness.runs import engine
 from rag_harness.runs.engine import BackgroundLoop
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.core.types import Case, Query
-from rag_harness.evaluation.measures.ranking import evaluate, first_hits
+from rag_harness.evaluation.measures.ranking import evaluate
+from rag_harness.evaluation.measures.ranking_arrays import first_hits
 from rag_harness.records.document_ranking import document_of, place_documents, ranking_of
 from tests.unit.rows import make_chunk, make_row
 

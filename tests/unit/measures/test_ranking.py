@@ -18,7 +18,7 @@ from ir_measures import AP, RR, P, R, Rprec, Success, nDCG
 from rag_harness.core.errors import SettingsError
 from rag_harness.core.types import Case, Query
 from rag_harness.evaluation.measures import RankingMeasure, measure_named, ranking
-from rag_harness.evaluation.measures.ranking import first_hits
+from rag_harness.evaluation.measures.ranking_arrays import first_hits
 from tests.unit.rows import make_row
 
 Run = dict[str, list[str]]

@@ -52,12 +52,12 @@ def test_who_plays_the_user_and_its_code_decide_the_rows(tmp_path: Path) -> None
     assert script["ingredients"]["user"][0] == SCRIPT
     by_model = identity(tmp_path, **MODEL)
     assert by_model["code"]["user"] != script["code"]["user"]
-    (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / "user.system.md").write_text("Be brief.")
+    (tmp_path / "own" / "prompts").mkdir(parents=True)
+    (tmp_path / "own" / "prompts" / "user.system.md").write_text("Be brief.")
     others = [
         identity(tmp_path, **{**MODEL, "user_model": "gpt-y"}),
         identity(tmp_path, **{**MODEL, "user_base_url": "http://127.0.0.1:8/v1"}),
-        identity(tmp_path, **MODEL, prompts="prompts"),
+        identity(tmp_path, **MODEL, project="own"),
         identity(tmp_path, **MODEL, seed=8),
     ]
     users = [each["ingredients"]["user"] for each in (script, by_model, *others)]

@@ -26,9 +26,11 @@ from rag_harness.runs.distributed.messages import (
     JudgedScores,
     Opened,
     TrialJob,
+    UnsentError,
     WantedRows,
+    WorkerLostError,
 )
-from rag_harness.runs.distributed.workplace import HEARD_WITHIN, Dispatch, UnsentError, WorkerLostError
+from rag_harness.runs.distributed.workplace import HEARD_WITHIN, Dispatch
 from rag_harness.runs.trial import Trial, TrialOutcome, make_row
 from tests.unit.virtual_time import run
 

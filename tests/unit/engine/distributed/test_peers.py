@@ -24,9 +24,8 @@ from rag_harness.pipelines.experiments import experiment
 from rag_harness.runs.distributed import worker as homes
 from rag_harness.runs.distributed import worker as node_journal
 from rag_harness.runs.distributed import worker as peers
-from rag_harness.runs.distributed.messages import Carried, RunOpening, carry
+from rag_harness.runs.distributed.messages import Carried, RunOpening, WorkerLostError, carry
 from rag_harness.runs.distributed.worker import ComputedOrWaiting, Homes, TextBatch, Waiting, Worker, copied
-from rag_harness.runs.distributed.workplace import WorkerLostError
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 MOCK = (MockEmbedder.model, MockEmbedder.revision)

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from rag_harness.core.errors import PrerequisiteError
-from rag_harness.runs.distributed.messages import Carried
-from rag_harness.runs.distributed.workplace import UnsentError
+from rag_harness.runs.distributed.messages import Carried, UnsentError
 
 ray_actors = pytest.importorskip("rag_harness.runs.distributed.cluster", reason="no Ray", exc_type=ImportError)
 

@@ -131,7 +131,7 @@ def test_a_dead_server_is_named(tmp_path: Path) -> None:
 def test_a_graph_is_made_where_it_is_worth_it_and_what_comes_later_is_found_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edge, "GRAPH_FROM", 500)
+    monkeypatch.setattr(edge, "LIVE_GRAPH_FROM", 500)
     rows, points = random_rows(700), EdgePoints(tmp_path / "shard")
     points.add(range(499), rows[:499])
     points.tidy()

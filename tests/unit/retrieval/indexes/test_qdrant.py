@@ -34,9 +34,8 @@ def test_a_url_is_for_the_server_and_none_for_this_process(tmp_path: Path) -> No
 
 
 def test_without_edge_the_clients_memory_mode_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("qdrant_edge", "edge_shard"):
-        monkeypatch.delitem(sys.modules, f"rag_harness.retrieval.indexes.{module}")
-        monkeypatch.delattr(f"rag_harness.retrieval.indexes.{module}")
+    monkeypatch.delitem(sys.modules, "rag_harness.retrieval.indexes.edge")
+    monkeypatch.delattr("rag_harness.retrieval.indexes.edge")
     monkeypatch.setitem(sys.modules, "qdrant_edge", None)
     index = qdrant.create(parts_of(tmp_path))
     assert isinstance(index, QdrantIndex)

@@ -117,7 +117,7 @@ def test_what_a_quota_refuses_is_no_room(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_graph_that_finds_no_room_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 
-    monkeypatch.setattr(edge, "GRAPH_FROM", 10)
+    monkeypatch.setattr(edge, "LIVE_GRAPH_FROM", 10)
     points = edge.EdgePoints(tmp_path / "shard")
     points.add(list(range(20)), np.eye(20, dtype=np.float32))
     monkeypatch.setattr(cache, "free", lambda _folder: edge._LIVE_EDGE_SPARE)

@@ -145,15 +145,15 @@ def test_without_a_writer_they_are_extractive(tmp_path: Path) -> None:
 
 
 def test_the_fingerprint_knows_who_wrote_them_and_what_was_asked(tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "t5.summary.system.md").write_text("Say less.")
+    (tmp_path / "own" / "prompts").mkdir(parents=True)
+    (tmp_path / "own" / "prompts" / "t5.summary.system.md").write_text("Say less.")
     writer: dict[str, Any] = {"writer_model": "mock/placeholder"}
     others: list[dict[str, Any]] = [
         {},
         writer,
         {"writer_model": "mock:other"},
         {**writer, "writer_base_url": "http://127.0.0.1:1/v1"},
-        {**writer, "prompts": "own"},
+        {**writer, "project": "own"},
         {**writer, "max_output_tokens": 99},
     ]
     made = [build("t5", parts_over(tmp_path, **changes)).ingredients for changes in others]
