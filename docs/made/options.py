@@ -8,10 +8,9 @@ from dataclasses import Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from docs.made.markdown import MADE, code, prose
-from rag_harness.core.settings import Settings, env_name, help_sentence, options
-from rag_harness.core.settings import options as table
-from rag_harness.core.settings.options import Affects, sentence
+from rag_harness.core.settings import Settings, env_name, help_sentence, options, table
 from rag_harness.core.settings.removed import RARE_TABLE, REMOVED
+from rag_harness.core.settings.table import Affects, sentence
 from rag_harness.frontends.pytest_plugin.options import SHORT
 
 _GROUPS = {

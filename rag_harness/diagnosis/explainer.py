@@ -25,7 +25,7 @@ from rag_harness.core.lazy import Lazy
 from rag_harness.core.package import library_versions, package_digest
 from rag_harness.core.registry import is_own, registered
 from rag_harness.core.settings import Settings
-from rag_harness.core.settings.options import affecting
+from rag_harness.core.settings.table import affecting
 from rag_harness.core.text.refusals import declines
 from rag_harness.core.types import GOLDEN, SERVICE, Case, TrialId
 from rag_harness.diagnosis.broken_expectations import broken_facts, broken_in, wants_refusal

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_harness.core.settings import Settings
-from rag_harness.core.settings.options import FailedTurn
+from rag_harness.core.settings.table import FailedTurn
 from rag_harness.core.types import SESSION, Answer, Case, Failure, PipelineOutput
 from rag_harness.evaluation.measures.expectations import numbers_kept
 from rag_harness.models.call_context import Session, noting_what_is_sent

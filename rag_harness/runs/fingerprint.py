@@ -10,7 +10,7 @@ from rag_harness.core.package import library_versions, package_digest
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.registry import is_own, is_own_code, stated_fingerprint
 from rag_harness.core.settings import Settings
-from rag_harness.core.settings.options import affecting
+from rag_harness.core.settings.table import affecting
 from rag_harness.core.types import GOLDEN
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from rag_harness.core.processes import is_long
 from rag_harness.core.protocols import JudgeParts
 from rag_harness.core.registry import may_be_kept, module_of, stated_fingerprint
 from rag_harness.core.settings import Settings, access_of
-from rag_harness.core.settings.options import affecting
+from rag_harness.core.settings.table import affecting
 from rag_harness.core.threads import in_a_thread, inline
 from rag_harness.core.types import Case
 from rag_harness.evaluation.judges.conversations import in_conversations

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rag_harness.core.errors import DataError, SettingsError, unknown
 from rag_harness.core.files import json_digest, write_atomically
 from rag_harness.core.json_text import read_json
-from rag_harness.core.settings.options import names_in
+from rag_harness.core.settings.table import names_in
 from rag_harness.core.types import GOLDEN, is_in
 from rag_harness.evaluation.measures import Measure, default_measures, is_judged, measure_named
 from rag_harness.evaluation.measures.metamorphic import metamorphic_of

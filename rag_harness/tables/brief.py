@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.core.settings.options import names_in
+from rag_harness.core.settings.table import names_in
 from rag_harness.core.types import GOLDEN
 from rag_harness.evaluation.measures.correctness import CORRECT
 from rag_harness.records.causes import CauseLine

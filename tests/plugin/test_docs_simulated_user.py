@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.core.settings import Settings
-from rag_harness.core.settings.options import options
+from rag_harness.core.settings.table import options
 from rag_harness.core.types import Scenario
 from rag_harness.data.queries import lines_of, read_queries
 from rag_harness.evaluation.measures import measure_named

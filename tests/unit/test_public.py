@@ -69,10 +69,13 @@ def test_the_pages_name_something() -> None:
     [
         (
             "```python\nfrom rag_harness.runs.gates import (\n    Gate,  # why\n    judge as j,\n)\n```\n",
-            "gates.Gate gates.judge",
+            "runs.gates.Gate runs.gates.judge",
         ),
-        ("Say:\n\n    import rag_harness.tables\n\n", "report"),
-        ("`rag_harness.core.errors.CriticalError` or `rag_harness.core.files`.", "errors.CriticalError files.atomic"),
+        ("Say:\n\n    import rag_harness.tables\n\n", "tables"),
+        (
+            "`rag_harness.core.errors.CriticalError` or `rag_harness.core.files`.",
+            "core.errors.CriticalError core.files",
+        ),
         ("The entry point `rag_harness.loaders`; `rag_harness.no.such.thing`; `rag_harness/core/log.py`", ""),
         ("```python\n# rag_harness/studies/x.py\nfrom rag_harness.runs.gates import judge\n```\n", ""),
     ],

@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import yaml
 
-from rag_harness.core.settings.options import Settings
+from rag_harness.core.settings.table import Settings
 from rag_harness.retrieval.indexes.server_connection import ClusterOptions, GraphOptions, cluster_options
 from tests.unit.pages import DOCS, found, read, refusal
 

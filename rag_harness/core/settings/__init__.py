@@ -6,7 +6,7 @@ Begin reading with ``table.py``, where each option is one line.
 
 from __future__ import annotations
 
-from rag_harness.core.settings.options import (
+from rag_harness.core.settings.table import (
     Access,
     Mode,
     Settings,

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, get_type_hints
 
 from rag_harness.core.errors import SettingsError, unknown
 from rag_harness.core.settings.endpoints import check_name
-from rag_harness.core.settings.options import Settings
 from rag_harness.core.settings.profiles import check_table_keys, toml_file
+from rag_harness.core.settings.table import Settings
 
 # A configuration: an experiment that is described by values of parameters, in a TOML file for ``--rag-config``.
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.core.errors import SettingsError, unknown
-from rag_harness.core.settings.options import Settings
 from rag_harness.core.settings.roles import OWN, ROLES, JudgeTable, judge_tables, role_options
 from rag_harness.core.settings.secrets import check_no_keys
+from rag_harness.core.settings.table import Settings
 
 # Profiles: named sets of models and endpoints.
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.core.errors import SettingsError, unknown
-from rag_harness.core.settings.options import Settings
 from rag_harness.core.settings.secrets import check_address, is_secret
+from rag_harness.core.settings.table import Settings
 
 # The fields of a role's requests, as its table in a profile sets or drops them.
 #

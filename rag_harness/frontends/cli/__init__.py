@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rag_harness.core.errors import meant
-from rag_harness.core.settings.options import sentence
+from rag_harness.core.settings.table import sentence
 
 # What ``rag-harness`` can do without pytest: one file for each group of commands.
 #

@@ -19,9 +19,9 @@ from rag_harness.core.escaping import say
 from rag_harness.core.package import NAME, VERSION, install, strangers, version, without_torch
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.settings.loading import ini_values, load_settings
-from rag_harness.core.settings.options import Settings as OptionsSettings
-from rag_harness.core.settings.options import masked
 from rag_harness.core.settings.profiles import EMBEDDED_URL
+from rag_harness.core.settings.table import Settings as OptionsSettings
+from rag_harness.core.settings.table import masked
 from rag_harness.frontends.cli import FOUND
 
 if TYPE_CHECKING:

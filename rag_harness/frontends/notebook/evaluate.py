@@ -23,8 +23,8 @@ from rag_harness.core.registry import is_own_code, is_reusable, stated_fingerpri
 from rag_harness.core.settings import Settings, access_of, options
 from rag_harness.core.settings.endpoints import check_name
 from rag_harness.core.settings.loading import ini_values, load_settings
-from rag_harness.core.settings.options import names_in
 from rag_harness.core.settings.removed import refuse_removed
+from rag_harness.core.settings.table import names_in
 from rag_harness.core.threads import lasting_loop
 from rag_harness.core.types import GOLDEN, Case, PipelineOutput, Query
 from rag_harness.data.datasets import Data

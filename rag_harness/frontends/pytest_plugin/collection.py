@@ -14,7 +14,7 @@ import pytest
 
 from rag_harness.core.errors import SettingsError, unknown
 from rag_harness.core.log import log_name, name_log
-from rag_harness.core.settings.options import names_in
+from rag_harness.core.settings.table import names_in
 from rag_harness.core.types import GOLDEN, TrialId
 from rag_harness.frontends.pytest_plugin.items import (
     OWED,

@@ -22,7 +22,7 @@ from rag_harness.core.errors import CriticalError, NoRoomError
 from rag_harness.core.files import regular_bytes
 from rag_harness.core.log import log
 from rag_harness.core.protocols import RetrievalParts
-from rag_harness.core.settings.options import access_of
+from rag_harness.core.settings.table import access_of
 from rag_harness.core.types import Chunk, Hit, Matrix, Vector
 from rag_harness.retrieval.indexes import LiveIndexError
 from rag_harness.retrieval.indexes.edge_trial import shard_fault

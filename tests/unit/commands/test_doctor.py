@@ -76,7 +76,7 @@ def test_every_package_that_is_always_needed_has_its_version(capsys: pytest.Capt
 def test_an_extra_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"mammoth": "1.11"}
     monkeypatch.setattr(installation, "_version_of", lambda name: there.get(name, "not installed"))
-    lines = installation.extra_lines()
+    lines = extra_lines.__wrapped__()
     assert "office: mammoth 1.11; lacks openpyxl. pip install 'pytest-rag-harness[office]'" in lines
     assert "parquet: not installed. pip install 'pytest-rag-harness[parquet]'" in lines
 

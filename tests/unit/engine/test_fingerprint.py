@@ -15,8 +15,8 @@ import pytest
 
 from rag_harness.core.protocols import Experiment, Pipeline
 from rag_harness.core.settings import Settings, affecting
-from rag_harness.core.settings.options import Affects
 from rag_harness.core.settings.profiles import BUILT_IN_PROFILES
+from rag_harness.core.settings.table import Affects
 from rag_harness.pipelines.experiments import experiment as build
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.runs.fingerprint import fingerprint_of

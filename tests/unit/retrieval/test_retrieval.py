@@ -11,7 +11,7 @@ import pytest
 from rag_harness.core.protocols import Retriever
 from rag_harness.core.registry import resolve
 from rag_harness.core.settings import Settings
-from rag_harness.core.settings.options import Mode
+from rag_harness.core.settings.table import Mode
 from rag_harness.models.dry_run import MockEmbedder
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.retrieval import builder as room

@@ -24,8 +24,8 @@ from rag_harness.core.settings.endpoints import (
     VersionReading,
 )
 from rag_harness.core.settings.loading import load_settings
-from rag_harness.core.settings.options import env_name, masked
 from rag_harness.core.settings.secrets import address_secret, bare_address, check_no_keys, field_secret
+from rag_harness.core.settings.table import env_name, masked
 
 KEY = "sk-canary0123456789abcdef"
 TABLE = {each.name: each for each in fields(Settings)}

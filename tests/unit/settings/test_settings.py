@@ -291,6 +291,6 @@ def test_paths_start_from_rootdir() -> None:
 
 
 def test_importing_the_table_costs_nothing() -> None:
-    code = "import sys, rag_harness.core.settings.options; print(*sys.modules)"
+    code = "import sys, rag_harness.core.settings.table; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"pydantic", "numpy", "pytest"} & set(loaded)
