@@ -78,7 +78,7 @@ def _ways(source: str) -> Iterator[str]:
     if not _CALLED.search(source):
         return
     tree = ast.parse(source)
-    escapes = "safe_cell" in source
+    escapes = "csv_cell" in source
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (way := _called(node, escapes)):
             yield f"{node.lineno} {way}"
