@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import rag_harness
 from docs.made.markdown import MADE
 from docs.made.messages import Messages
 from rag_harness.core import errors
 
-_PACKAGE = Path(errors.__file__).parent
+_PACKAGE = Path(rag_harness.__file__).parent
 _LEAST, _FEWEST = 25, 4
 """Characters, or words, of a message without its variable parts; a shorter one is made of others."""
 _KINDS = {

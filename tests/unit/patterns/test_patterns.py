@@ -15,8 +15,11 @@ _SHORT, _LONG, _LONGEST = 32, 4_000, 130_000
 """Repetitions to begin with; characters to which every string grows, and up to which those do that grow too fast."""
 _SLOW, _MUCH, _TOO_MUCH = 0.002, 0.05, 1.0
 """Seconds of the processor: what is quicker is not looked at, what is enough to see, what is not waited for."""
-OWN = ("gates/", "commands/", "registry/", "settings/", "plugin/", "pipelines/endpoint/requests.py")
-"""Rooms whose patterns read what the person who runs them wrote: options, gates, source, an endpoint's file."""
+OWN = (
+    *("runs/gates/", "frontends/cli/", "frontends/pytest_plugin/", "core/settings/", "core/registry.py"),
+    *("core/package.py", "core/git.py", "pipelines/endpoint/requests.py"),
+)
+"""Modules whose patterns read what the person who runs them wrote: options, gates, source, an endpoint's file."""
 
 
 def took(tested: Applied, text: str) -> float:

@@ -19,7 +19,7 @@ _OPERATIONS = SCANS | {"match", "fullmatch"}
 _USE = re.compile(rf"(?<![\w.])(\w+)\s*\.\s*({'|'.join(sorted(_OPERATIONS))})\b")
 _HERE = re.compile(rf"\bre\s*\.\s*(?:{'|'.join(sorted(_OPERATIONS))})\b")
 """How a use of a name looks, and of a pattern where it stands: to parse all files takes ten times as long."""
-_NOT_IMPORTED = ("commands/starter/shipped", "engine/distributed/ray_")
+_NOT_IMPORTED = ("frontends/cli/shipped", "runs/distributed/cluster", "runs/distributed/ingest")
 """Files of a person's own project, and those that need an extra."""
 
 
