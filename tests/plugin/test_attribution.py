@@ -95,13 +95,13 @@ def test_workers_that_shared_a_budget_leave_none(study: Suite) -> None:
 def test_nothing_failed_is_said(study: Suite) -> None:
     study.write_queries([{"query_id": "q_negative_001", "query_type": "negative", "query": "live fish"}])
     study.pytester.makeconftest(
-        "from rag_harness.models import dry_run as mock\n"
-        "real = mock.MockChat.complete\n"
+        "from rag_harness.models import dry_run\n"
+        "real = dry_run.MockChat.complete\n"
         "async def complete(self, messages, response_format=None):\n"
         "    from dataclasses import replace\n"
         "    said = await real(self, messages, response_format)\n"
         "    return replace(said, text=said.text.replace('Placeholder answer of the mock profile', \"I don't know\"))\n"
-        "mock.MockChat.complete = complete\n"
+        "dry_run.MockChat.complete = complete\n"
     )
     study.run("--rag-attribute").stdout.fnmatch_lines(["no failed trial: nothing to explain"])
 

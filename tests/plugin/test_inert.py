@@ -71,7 +71,7 @@ def test_a_run_imports_no_judge_and_no_service_that_it_does_not_ask(suite: Suite
         import sys
 
         def pytest_unconfigure():
-            judges = {name for name in sys.modules if name.startswith("rag_harness.judges")}
+            judges = {name for name in sys.modules if name.startswith("rag_harness.evaluation.judges")}
             services = {name for name in sys.modules if "endpoint" in name or "jsonpath" in name}
             print("imported", judges, services - {"rag_harness.models.endpoints"})
         """

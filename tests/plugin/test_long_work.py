@@ -12,17 +12,17 @@ from tests.plugin.screen import PlayedRun
 
 SLOW_MODEL = """
 import time
-from rag_harness.models import array_store as cached
-from rag_harness.frontends.pytest_plugin import progress as line_below
+from rag_harness.models import array_store
+from rag_harness.frontends.pytest_plugin import progress
 from rag_harness.core.progress import LinesOfWork
 
-LinesOfWork.first = LinesOfWork.longest = line_below._REFRESH_SECONDS = 0.03
-cached._CHECKPOINT = 1
-put, pauses = cached.CachedEmbedder._put, [0.15] * 4
+LinesOfWork.first = LinesOfWork.longest = progress._REFRESH_SECONDS = 0.03
+array_store._CHECKPOINT = 1
+put, pauses = array_store.CachedEmbedder._put, [0.15] * 4
 def slow(*args):
     time.sleep(pauses.pop() if pauses else 0)
     put(*args)
-cached.CachedEmbedder._put = slow
+array_store.CachedEmbedder._put = slow
 """
 SAID = r"rag: embedding (4 (chunks|queries): starting|[1-4]/4 (chunks|queries), [\d.]+/s, 0:0\d left)"
 
