@@ -24,9 +24,7 @@ def build(parts: RunParts, name: str = "l1", top_k: int = 2) -> Experiment:
 BEGIN = "EXPERIMENTS: Mapping[str, ShippedExperiment] = {\n"
 LINES = """\
     "l1": ShippedExperiment("rag_harness.studies.leases:build", "l1_search"),
-    "l1-wide": ShippedExperiment(
-        "rag_harness.studies.leases:build", "l1__wide", values={"name": "l1-wide", "top_k": 3}
-    ),
+    "l1-wide": ShippedExperiment("rag_harness.studies.leases:build", "l1__wide", values={"top_k": 3}),
 """
 TEST = """
 import pytest
