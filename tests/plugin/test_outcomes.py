@@ -92,7 +92,7 @@ def test_after_a_run_whose_service_was_down_nothing_is_green_until_a_run_leaves_
         'url = "http://127.0.0.1:9/q"\nbody = { q = "{{query}}" }\n[read]\nanswer = "answer"\n'
     )
     suite.pytester.makepyfile(DOWN)
-    suite.pytester.makeconftest("from rag_harness.pipelines.endpoint import pipeline\n\nready._WAITS = (0.0,)\n")
+    suite.pytester.makeconftest("from rag_harness.pipelines.endpoint import pipeline\n\npipeline._WAITS = (0.0,)\n")
     result = suite.run("--rag-endpoint=down.toml", "--rag-mode=live")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     found = mark(suite)
