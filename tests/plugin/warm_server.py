@@ -28,8 +28,9 @@ SLOW = [
 # Of ours what most runs import: half of what they would take. None of it brings a model or opens a file.
 PACKAGES = [
     "core", "data", "evaluation.expectations", "evaluation.measures", "frontends.pytest_plugin", "models.array_store",
-    "models.dry_run", "models.endpoints", "models.prompts", "page", "pipelines.configuration", "pipelines.endpoint",
-    "pipelines.traced_app", "pipelines.user_pipelines", "records", "retrieval.builder", "retrieval.chunking.chunkers",
+    "models.dry_run", "models.endpoints", "models.prompts", "page.charts", "page.comment", "page.html", "page.payload",
+    "page.report", "page.sections", "pipelines.configuration", "pipelines.endpoint", "pipelines.traced_app",
+    "pipelines.user_pipelines", "records", "retrieval.builder", "retrieval.chunking.chunkers",
     "retrieval.indexes.qdrant", "retrieval.indexes.shard_files", "runs", "stats", "studies.retail", "tables",
 ]  # fmt: skip
 IMPORT_PACKAGES = """
