@@ -17,7 +17,6 @@ import numpy.typing as npt
 from rag_harness.core.files import write_atomically
 from rag_harness.core.settings.profiles import MOCK, SIMULATED, Prices
 from rag_harness.core.types import GOLDEN
-from rag_harness.evaluation.judges.calibration.agreement import repeatability
 from rag_harness.evaluation.measures.judged import JudgedMeasure, kinds_shown
 from rag_harness.evaluation.measures.measure import CompositeMeasure
 from rag_harness.models.model_names import maker_of
@@ -304,6 +303,8 @@ def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
 
 def _again(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
     """Say whether a judge that was asked again agrees with itself."""
+    from rag_harness.evaluation.judges.calibration.agreement import repeatability
+
     for measure in dict.fromkeys(name for suite in judged.values() for name in suite.said_again):
         values: dict[Hashable, list[float | None]] = {}
         for name, suite in judged.items():

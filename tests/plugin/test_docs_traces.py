@@ -123,7 +123,9 @@ def test_scores_stand_on_the_traces_of_the_app(
 
 
 def test_each_attribute_that_it_names_is_read() -> None:
-    code = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "rag_harness" / "traces").glob("*.py"))
+    code = "".join(
+        file.read_text(encoding="utf-8") for file in (ROOT / "rag_harness" / "pipelines" / "otel").glob("*.py")
+    )
     table = PAGES["reference"].partition("## Attributes")[2].partition("## Hits")[0]
     named = {
         name for name in re.findall(r"`([^`]+)`", table) if not re.match(r"llm\.\w+_messages|gen_ai\.\w+put\.", name)

@@ -11,7 +11,7 @@ import rag_harness
 from rag_harness.frontends.pytest_plugin.end_of_run import SECTIONS, STEPS
 from tests.plugin.conftest import TEST, Suite
 
-_PLUGIN = Path(rag_harness.__file__).parent / "plugin"
+_PLUGIN = Path(rag_harness.__file__).parent / "frontends" / "pytest_plugin"
 STEP_NAMES = ["earlier turns", "metamorphic", "gates", "row of dots", "causes", "tune", "report", "otlp"]
 SECTION_NAMES = [
     *("carried", "metamorphic", "trials", "scorecard", "pairwise", "slices"),
@@ -63,12 +63,12 @@ IN_ORDER = [
 ]
 """Causes, and the report that shows them, come below pytest's last line."""
 STOPPED = """
-from rag_harness.diagnosis import explainer as explain
+from rag_harness.diagnosis import explainer
 
 def stopped(self, known=None):
     raise KeyboardInterrupt
 
-explain.Explainer.every = stopped
+explainer.Explainer.every = stopped
 """
 
 

@@ -32,9 +32,9 @@ READ = '[read]\nanswer = "answer"\ncontexts = "contexts"\n'
 FILE = "--rag-endpoint=my_service.toml"
 # The waits for a service that was just started are seconds.
 GIVES_UP_SOON = """
-from rag_harness.pipelines.endpoint import pipeline as ready
+from rag_harness.pipelines.endpoint import pipeline
 
-ready._WAITS = (0.0, 0.01)
+pipeline._WAITS = (0.0, 0.01)
 """
 
 

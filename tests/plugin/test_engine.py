@@ -273,9 +273,9 @@ def test_a_pipeline_that_blocks_the_loop_does_not_hold_up_the_end(suite: Suite) 
         import threading
         import time
         import pytest
-        from rag_harness.runs import engine as loop
+        from rag_harness.runs import engine
 
-        loop.STOP_WAIT = 0.2
+        engine.STOP_WAIT = 0.2
         FAILED, BLOCKED = threading.Event(), threading.Event()
 
         class Blocks:

@@ -25,9 +25,9 @@ def test_answers(rag_result):
 """
 # The waits between tries are seconds, which is right for a server and not for a test.
 _SHORT_WAITS = """
-from rag_harness.models import retries as failures
+from rag_harness.models import retries
 
-failures._FIRST_WAIT = 0.01
+retries._FIRST_WAIT = 0.01
 """
 _PROFILE = """
 [tool.rag_harness.profiles.own]

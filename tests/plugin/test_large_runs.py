@@ -10,19 +10,17 @@ from rag_harness.tables.column_cache import segments
 from tests.plugin.conftest import Suite
 
 SMALL = """
-from rag_harness.frontends.pytest_plugin import recorder as keeping
-from rag_harness.tables import reader as tables
-from rag_harness.tables import column_cache as blocks_of_file
-from rag_harness.tables import column_cache as segments
+from rag_harness.frontends.pytest_plugin import recorder
+from rag_harness.tables import column_cache, reader
 
-keeping.LEAST, segments.SEGMENT, tables.SEGMENT = 2, 1500, 1500
+recorder.LEAST, column_cache.SEGMENT, reader.SEGMENT = 2, 1500, 1500
 
 
 def read_again(*args):
     raise AssertionError("a line was read again after the last test")
 
 
-blocks_of_file.block_of = read_again
+column_cache.block_of = read_again
 """
 
 

@@ -12,17 +12,17 @@ from tests.plugin.screen import PlayedRun
 
 SLOW_MODEL = """
 import time
-from rag_harness.models import array_store as cached
-from rag_harness.frontends.pytest_plugin import progress as line_below
+from rag_harness.models import array_store
+from rag_harness.frontends.pytest_plugin import progress
 from rag_harness.core.progress import LinesOfWork
 
-LinesOfWork.first = LinesOfWork.longest = line_below._REFRESH_SECONDS = 0.03
-cached._CHECKPOINT = 1
-put, pauses = cached.CachedEmbedder._put, [0.15] * 4
+LinesOfWork.first = LinesOfWork.longest = progress._REFRESH_SECONDS = 0.03
+array_store._CHECKPOINT = 1
+put, pauses = array_store.CachedEmbedder._put, [0.15] * 4
 def slow(*args):
     time.sleep(pauses.pop() if pauses else 0)
     put(*args)
-cached.CachedEmbedder._put = slow
+array_store.CachedEmbedder._put = slow
 """
 SAID = r"rag: embedding (4 (chunks|queries): starting|[1-4]/4 (chunks|queries), [\d.]+/s, 0:0\d left)"
 
@@ -72,8 +72,8 @@ def test_a_recording_run_says_how_far_its_forecast_is(slow: Suite) -> None:
     conftest.write_text(
         f"{conftest.read_text()}\nfrom rag_harness.runs import cost_estimate\ncost_estimate._TOGETHER = 1\n"
     )
-    model = "--rag-chat-model=embedded/extractive"
-    result = slow.run(model, "--rag-chat-base-url=embedded://", "--rag-mode=record", "-n0")
+    slow.set_table("profiles.mock.answer", model="embedded/extractive")
+    result = slow.run("--rag-mode=record", "-n0")
     result.assert_outcomes(passed=4)
     end = next(place for place, line in enumerate(result.outlines) if line.startswith("rag: recording: 4 answers"))
     before = [line for line in result.outlines[:end] if re.fullmatch(SAID, line)]
@@ -81,5 +81,6 @@ def test_a_recording_run_says_how_far_its_forecast_is(slow: Suite) -> None:
 
 
 def test_a_server_without_a_model_is_noted(suite: Suite) -> None:
-    said = suite.run("-n0", "--rag-chat-base-url=http://127.0.0.1:9/v1", "--rag-chat-model=embedded/extractive")
+    suite.set_table("profiles.mock.answer", model="embedded/extractive", base_url="http://127.0.0.1:9/v1")
+    said = suite.run("-n0")
     said.stdout.fnmatch_lines(["rag: a server is named (http://127.0.0.1:9/v1) and none of its models: *"])

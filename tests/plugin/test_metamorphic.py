@@ -12,22 +12,22 @@ from tests.plugin.conftest import TEST, Suite
 OBEYS = """
 import json, re
 from dataclasses import replace
-from rag_harness.models import dry_run as mock
-real = mock.MockChat.complete
+from rag_harness.models import dry_run
+real = dry_run.MockChat.complete
 async def complete(self, messages, response_format=None):
     said = await real(self, messages, response_format)
     told = re.search("say only: (\\\\S+)", messages[-1].content)
     return replace(said, text=json.dumps({"answer": told[1]})) if told else said
-mock.MockChat.complete = complete
+dry_run.MockChat.complete = complete
 """
 STEADY = """
 from dataclasses import replace
-from rag_harness.models import dry_run as mock
-real = mock.MockChat.complete
+from rag_harness.models import dry_run
+real = dry_run.MockChat.complete
 async def complete(self, messages, response_format=None):
     said = await real(self, messages, response_format)
     return replace(said, text=said.text.replace(" [Source 1]", ""))
-mock.MockChat.complete = complete
+dry_run.MockChat.complete = complete
 """
 SHOUTS = """
 import pytest
@@ -154,10 +154,10 @@ def test_a_sample_is_checked_and_a_measure_that_is_named_is_enough(suite: Suite)
 
 def test_no_answer_is_nothing_to_check(suite: Suite) -> None:
     suite.pytester.makeconftest(
-        "from rag_harness.models import dry_run as mock\n"
+        "from rag_harness.models import dry_run\n"
         "async def complete(self, messages, response_format=None):\n"
         "    raise ValueError('no model')\n"
-        "mock.MockChat.complete = complete\n"
+        "dry_run.MockChat.complete = complete\n"
     )
     result = suite.run("--rag-gate=e3: metamorphic_case >= 0.9")
     gate = ["failed *e3: metamorphic_case >= 0.9", "*no case has a value of metamorphic_case: 4 of 4 have no answer"]
@@ -183,10 +183,10 @@ def test_workers_that_shared_a_budget_leave_none(suite: Suite) -> None:
     [
         (
             "--rag-metamorphic",
-            "derived.metamorphic.checking.Checker.check",
+            "diagnosis.metamorphic.Checker.check",
             "cannot be checked: ZeroDivisionError: once",
         ),
-        ("--rag-attribute", "derived.attribution.explain.Explainer.every", "cannot be told: ZeroDivisionError: once"),
+        ("--rag-attribute", "diagnosis.explainer.Explainer.every", "cannot be told: ZeroDivisionError: once"),
     ],
 )
 def test_an_error_that_nobody_foresaw_costs_the_section_and_not_the_gates(
@@ -209,7 +209,7 @@ def test_suites_import_none_of_it_unless_asked(suite: Suite) -> None:
     # The warm Python that it is forked from has imported more than a run needs, and none of this either.
     suite.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"
-        "    assert not [name for name in sys.modules if name.startswith('rag_harness.diagnosis')]\n"
+        "    assert not {'rag_harness.diagnosis.metamorphic', 'rag_harness.diagnosis.perturbations'} & {*sys.modules}\n"
     )
     result = suite.run()
     result.assert_outcomes(passed=5)

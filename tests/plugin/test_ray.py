@@ -89,13 +89,12 @@ def test_finds(rag_retrieval):
     assert rag_retrieval.found
 """
 NOBODY_HERE = """
-from rag_harness.runs import judging as row_judging
-from rag_harness.runs import engine as workplace
+from rag_harness.runs import engine, judging
 
 async def here(*_):
     raise RuntimeError("the process of the tests answered, or judged")
 
-workplace.answer_trial = row_judging.judged = here
+engine.answer_trial = judging.judged = here
 """
 
 

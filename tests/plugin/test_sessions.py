@@ -269,7 +269,7 @@ def test_an_interrupted_conversation_hears_no_question_twice(
     """What is under way gets seconds to come. After that the service may have heard it, and has not answered."""
     chat.write_queries([TALKS[0]])
     conftest = chat.path / "conftest.py"
-    patience = "" if comes else "from rag_harness.runs import engine as loop\n\nloop.STOP_WAIT = 0.5\n"
+    patience = "" if comes else "from rag_harness.runs import engine\n\nengine.STOP_WAIT = 0.5\n"
     conftest.write_text(patience + ENDS.format(rows=1, waits=60, ends="raise KeyboardInterrupt"))
     with held(chat, server, "q2", seconds=0.3 if comes else 60):
         chat.run(FILE, mode, "-n0")

@@ -1,4 +1,4 @@
-"""A study of one's own is a folder in ``studies/``: a file an experiment, and its prompts beside it."""
+"""A study of one's own is a module in ``studies/``, its prompts beside it, and a line an experiment in the table."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import rag_harness
 from tests.plugin.conftest import Suite
 
 PACKAGE = Path(rag_harness.__file__).parent
-EXPERIMENT = '''
-"""{name}: the {top_k} best chunks."""
-
+LEASES = """
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.core.protocols import Experiment
 from rag_harness.studies.retail import StandardRag
 
 
-def build(parts: RunParts) -> Experiment:
-    """Return this experiment."""
+def build(parts: RunParts, name: str = "l1", top_k: int = 2) -> Experiment:
     dense, generator = parts.retrieval().dense, Generator(parts.chat(), parts.prompts("l1"))
-    return Experiment("{name}", StandardRag(dense, generator, {top_k}), retriever=dense)
-'''
+    return Experiment(name, StandardRag(dense, generator, top_k), retriever=dense)
+"""
+BEGIN = "EXPERIMENTS: Mapping[str, ShippedExperiment] = {\n"
+LINES = """\
+    "l1": ShippedExperiment("rag_harness.studies.leases:build", "l1_search"),
+    "l1-wide": ShippedExperiment("rag_harness.studies.leases:build", "l1__wide", values={"top_k": 3}),
+"""
 TEST = """
 import pytest
 
@@ -37,26 +39,30 @@ def test_wide(rag_result):
 """
 
 
-def _link(folder: Path, to: Path, beside: str = "") -> None:
+def _link(folder: Path, to: Path, *beside: str) -> None:
     """Make a folder whose files are those of another, compiled as they are: to compile a copy is half of a start."""
     to.mkdir(parents=True)
     for each in folder.iterdir():
-        if each.name != beside:
+        if each.name not in beside:
             (to / each.name).symlink_to(each)
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
-def test_a_study_is_one_folder(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_is_a_module_its_prompts_and_lines_of_the_table(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     clone = suite.path / "clone"
-    _link(PACKAGE, clone / "rag_harness", beside="studies")
-    _link(PACKAGE / "studies", clone / "rag_harness" / "studies")
-    study = clone / "rag_harness" / "studies" / "leases"
-    (study / "prompts").mkdir(parents=True)
-    (study / "l1_search.py").write_text(EXPERIMENT.format(name="l1", top_k=2))
-    (study / "l1__wide.py").write_text(EXPERIMENT.format(name="l1-wide", top_k=3))
-    (study / "prompts" / "l1.system.md").write_text("You read leases.\n")
-    (study / "prompts" / "l1.user.md").write_text("{context}\n\n{question}\n")
+    shipped, studies = PACKAGE / "studies", clone / "rag_harness" / "studies"
+    _link(PACKAGE, clone / "rag_harness", "studies")
+    _link(shipped, studies, "experiments.py", "prompts", "__pycache__")
+    _link(shipped / "prompts", studies / "prompts")
+    table = (shipped / "experiments.py").read_text(encoding="utf-8")
+    assert BEGIN in table
+    (studies / "experiments.py").write_text(table.replace(BEGIN, BEGIN + LINES), encoding="utf-8")
+    (studies / "leases.py").write_text(LEASES)
+    prompts_of_it = studies / "prompts" / "leases"
+    prompts_of_it.mkdir()
+    (prompts_of_it / "l1.system.md").write_text("You read leases.\n")
+    (prompts_of_it / "l1.user.md").write_text("{context}\n\n{question}\n")
     monkeypatch.setenv("PYTHONPATH", str(clone))
     suite.pytester.makepyfile(TEST)
     suite.run().assert_outcomes(passed=8)

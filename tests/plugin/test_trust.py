@@ -165,7 +165,7 @@ def test_a_service_that_was_repaired_is_asked_and_one_that_is_down_is_an_error(s
         assert result.ret == 0
         result.stdout.fnmatch_lines(["answers: 4 asked now"])
     # It is tried three times in three seconds.
-    waits = "from rag_harness.pipelines.endpoint import pipeline as ready\nready._WAITS = (0.0, 0.01, 0.01)\n"
+    waits = "from rag_harness.pipelines.endpoint import pipeline\npipeline._WAITS = (0.0, 0.01, 0.01)\n"
     (tested.path / "conftest.py").write_text(waits)
     down = tested.run(FILE, GATE, "--rag-mode=live")
     assert down.ret == pytest.ExitCode.USAGE_ERROR

@@ -62,12 +62,13 @@ ours = [module for name, module in sys.modules.items() if name.partition(".")[0]
 caches = [thing for module in ours for thing in vars(module).values() if hasattr(thing, "cache_info")]
 caches = [cache for cache in caches if cache.__module__.startswith("rag_harness.")]
 filled = {cache.__module__.removeprefix("rag_harness.") for cache in caches if cache.cache_info().currsize}
-elsewhere = {room for room in filled if not room.startswith(("settings.", "words."))}
-print(heavy, len(caches) > 5, filled >= {"settings.loading", "words.abstention", "words.language"}, elsewhere)
+elsewhere = {module for module in filled if not module.startswith(("core.settings.", "core.text."))}
+read = {"core.settings.loading", "core.text.language_detection", "core.text.refusals"}
+print(heavy, len(caches) > 5, filled >= read, elsewhere)
 print(threading.active_count(), sorted(os.listdir("/proc/self/fd"))[:-1], "numpy" in sys.modules)
 """
     # What ships is read already: the package, its settings and its words.
-    assert run(code).stdout == "[] True True {'registry.package_digest'}\n1 ['0', '1', '2'] True\n"
+    assert run(code).stdout == "[] True True {'core.package'}\n1 ['0', '1', '2'] True\n"
 
 
 def test_what_is_imported_of_ours_explains_its_assertions_as_in_any_run() -> None:

@@ -26,18 +26,18 @@ SLOW = [
     "Stemmer", "syrupy", "tomllib", "unittest.mock", "vcr", "xdist.dsession", "xml.dom.minidom", "yaml",
 ]  # fmt: skip
 # Of ours what most runs import: half of what they would take. None of it brings a model or opens a file.
-ROOMS = [
-    "dataset", "engine", "expectations", "files.alone", "gates", "measures", "models.api_keys", "models.dry_run",
-    "models.embedders.cached", "models.chat.mock", "models.embedders.mock", "models.rerankers.mock", "models.prompts",
-    "page", "pipelines", "plugin", "report", "results", "retrieval.chunking.sections", "retrieval.indexes.live",
-    "retrieval.indexes.qdrant", "retrieval.indexes.shards", "retrieval.retrieval", "settings", "stats",
-    "studies.retail",
+PACKAGES = [
+    "core", "data", "evaluation.expectations", "evaluation.measures", "frontends.pytest_plugin", "models.array_store",
+    "models.dry_run", "models.endpoints", "models.prompts", "page.charts", "page.comment", "page.html", "page.payload",
+    "page.report", "page.sections", "pipelines.configuration", "pipelines.endpoint", "pipelines.traced_app",
+    "pipelines.user_pipelines", "records", "retrieval.builder", "retrieval.chunking.chunkers",
+    "retrieval.indexes.qdrant", "retrieval.indexes.shard_files", "runs", "stats", "studies.retail", "tables",
 ]  # fmt: skip
-IMPORT_ROOMS = """
+IMPORT_PACKAGES = """
 from importlib import import_module
 from pkgutil import walk_packages
-for room in {rooms}:
-    module = import_module("rag_harness." + room)
+for package in {packages}:
+    module = import_module("rag_harness." + package)
     for each in walk_packages(getattr(module, "__path__", []), module.__name__ + "."):
         if ".distributed" not in each.name:
             import_module(each.name)
@@ -74,7 +74,7 @@ def warm(folder: str, root: str) -> None:
     path, test = list(sys.path), Path(folder, "test_warm.py")
     sys.path.insert(0, root)
     lines = [f"try: import {name}\nexcept ImportError: pass\n" for name in SLOW]
-    lines.append(IMPORT_ROOMS.format(rooms=ROOMS))
+    lines.append(IMPORT_PACKAGES.format(packages=PACKAGES))
     test.write_text("".join(lines) + "def test_nothing(): pass\n", encoding="utf-8")
     left_out = [f"-pno:{name}" for name in ("rag_harness", "cacheprovider", "hypothesispytest", "syrupy")]
     with redirect_stdout(StringIO()) as said:
