@@ -40,8 +40,7 @@ from rag_harness.data.loaders.text import is_csv_document
 
 # Loaders of files, one for each suffix, found under the entry point ``rag_harness.loaders``.
 #
-# A loader is a function ``load(file, doc_id) -> Document``, registered under its suffix without the dot, in lower
-# case:
+# A loader is a function ``load(file, doc_id) -> Document``, registered under its suffix without the dot, in lower case:
 # ``rst = my_package.rst:load``. It raises UnicodeDecodeError, OSError or ``UnreadableError`` for a file that cannot be
 # read.
 
@@ -300,10 +299,8 @@ def _without_rules(language: str, count: int) -> str:
 # The languages found in documents, kept in the cache: finding those of a long text takes longer than reading it.
 #
 # A file holds the shares of one text as JSON. Its folder is named by the digest of the package, its name is the digest
-# of
-# the text. So another text or another package has another file, and nothing becomes stale. No file is forced to the
-# disk,
-# which would take longer than most texts: where a power cut tears one, it is no JSON object, and the text is read
+# of the text. So another text or another package has another file, and nothing becomes stale. No file is forced to the
+# disk, which would take longer than most texts: where a power cut tears one, it is no JSON object, and the text is read
 # again.
 
 _FOLDER = "languages"

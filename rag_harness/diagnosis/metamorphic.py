@@ -40,12 +40,9 @@ from rag_harness.tables.summary import table
 # Compares two answers without an LLM: by refusal, figures, yes or no, cited pages, and words.
 #
 # The limits are those of comparing the surface. Two answers with the same figures and a cited page in common count as
-# the
-# same, even where one says the opposite in words. Two answers with the same meaning in wholly different words, without
-# a
-# figure, count as different. The compared answers come from one pipeline for one question: where they agree, they
-# mostly
-# share their words.
+# the same, even where one says the opposite in words. Two answers with the same meaning in wholly different words,
+# without a figure, count as different. The compared answers come from one pipeline for one question: where they agree,
+# they mostly share their words.
 
 WORDS = 0.3
 """Least F1 of the content words of two answers without figures that count as the same."""

@@ -21,8 +21,7 @@ from rag_harness.core.types import Hit, Message
 # Prompts: two files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of the caller.
 #
 # Shipped prompts are in the studies, in authoring and in users. A file of the same name in the folder ``prompts``
-# replaces one.
-# ``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
+# replaces one. ``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
 
 _PACKAGE = Path(__file__).parents[1]
 _SLOT = re.compile(r"\{(context|question)\}")

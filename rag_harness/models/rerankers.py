@@ -188,10 +188,8 @@ def rounded(values: npt.ArrayLike) -> MaxSims:
 
 # ``embedded/late-interaction``: token-level matching with the embedding model's own last hidden states.
 #
-# MaxSim (Khattab & Zaharia, "ColBERT", 2020) is the best cosine of each query token with a token of the chunk,
-# averaged
-# over the query. MiniLM was not trained for it, so it is combined with BM25 and the dense score, each as a z-score
-# over
+# MaxSim (Khattab & Zaharia, "ColBERT", 2020) is the best cosine of each query token with a token of the chunk, averaged
+# over the query. MiniLM was not trained for it, so it is combined with BM25 and the dense score, each as a z-score over
 # the candidates. docs/dev/results/validation.md has the measurements.
 
 MODEL = "embedded/late-interaction"

@@ -119,8 +119,7 @@ def _plain(text: str) -> str:
 #
 # It opens; gives the facts that an answer asks for; asks the next question when it has an answer; says a declined
 # question once more, with all it knows; tells what nobody asked for; and ends at the goal, in a loop, or when nothing
-# is
-# left to say. The persona has no part in it.
+# is left to say. The persona has no part in it.
 
 _POLITE = ("anything else", "something else", "help you", "let you know", "like to know more", "more information",
            "other questions", "further questions", "does that help", "does this help")  # fmt: skip

@@ -51,8 +51,7 @@ def written_in(function: Any) -> str:
 # What a pipeline of a user's own returns, in the forms that people have, as an output.
 #
 # An answer is a text, or stands in a mapping or an object under one of a few names; its contexts are texts, mappings,
-# or
-# the documents of LangChain, LlamaIndex and Haystack. Objects are read by their attributes, so no framework is
+# or the documents of LangChain, LlamaIndex and Haystack. Objects are read by their attributes, so no framework is
 # imported.
 
 _ANSWERS = ("answer", "result", "response", "output", "output_text", "text", "content", "data", "replies")

@@ -289,11 +289,9 @@ class Rarity:
 #
 # The rules and their numbers were chosen on the half of the conversations that is for that, before the other half was
 # looked at (docs/dev/results/conversations.md). What was tried and gained half a turn of 51 there at most is not in:
-# the
-# sentences of the last exchange in place of words, the words since the last change of subject alone, a greater weight
-# of
-# what the user said or of what was said last, a second search for the turn alone, and whether the pages spoken of have
-# its words.
+# the sentences of the last exchange in place of words, the words since the last change of subject alone, a greater
+# weight of what the user said or of what was said last, a second search for the turn alone, and whether the pages
+# spoken of have its words.
 
 MOST_CARRIED = 24
 """The most words that a turn takes over.

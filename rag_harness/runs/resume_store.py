@@ -216,8 +216,7 @@ def _lines_in_files(output: Path) -> dict[int, Path]:
 
 # Interrupted runs of what is asked in each run: what they have left, and whether a run goes on with it.
 #
-# A run of such an experiment opens a series, or goes on with the open one. A run that finishes closes it. The series
-# is
+# A run of such an experiment opens a series, or goes on with the open one. A run that finishes closes it. The series is
 # part of the fingerprint, so that rows of another series count as rows of other code.
 
 SERIES = "unfinished"

@@ -77,8 +77,7 @@ def verdict_in(scores: Sequence[ScoreLine], row: ExperimentResult) -> ScoreLine 
 # Asks simulated users what they say next, before each turn of a conversation that is played.
 #
 # What a model says is a row of ``c1-sim+user``, and whether it kept to its role a score of that row. Both are on the
-# disk
-# before the turn is asked, so that a killed run pays for neither twice.
+# disk before the turn is asked, so that a killed run pays for neither twice.
 
 USER_STAGE = "user"
 """The stage of a turn's row that says who has said its question, and by what calls."""

@@ -64,8 +64,7 @@ NOBODY_ELSE = Principal(None, "this machine", frozenset(SCOPES))
 # The keys of a service: 256 random bits each, shown once, stored as SHA-256.
 #
 # A fast hash is enough, since nobody can try 2**256 keys. A slow hash (argon2) would be a risk: a client that sends
-# wrong
-# keys could keep the server busy.
+# wrong keys could keep the server busy.
 
 KEY_PREFIX = "rh_"
 """Lets scanners of source code recognise a key that was committed."""

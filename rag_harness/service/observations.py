@@ -104,8 +104,7 @@ class Observed:
 #
 # All of ``gen_ai.*`` has the status "Development": if a name changes there, only this file has to follow. Since 1.42
 # these names are in https://github.com/open-telemetry/semantic-conventions-genai, which has had no release. Our own
-# names
-# begin with ``rag_harness.``.
+# names begin with ``rag_harness.``.
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.0"
 

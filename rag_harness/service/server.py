@@ -269,8 +269,7 @@ def _answer(problem: ProblemError) -> bytes:
 # The loop that serves may be busy for a while: it writes streams, checks bodies and makes JSON of answers. Who asks
 # whether the process lives must not wait for that. Two sockets of one port would get connections by chance
 # (SO_REUSEPORT), whatever they ask. So one thread accepts all of them, looks at the first bytes without taking them,
-# and
-# hands every other connection to the loop that serves.
+# and hands every other connection to the loop that serves.
 
 _ASKED = (b"GET /health ", b"GET /health?")
 _FIRST_BYTES_S = 0.05

@@ -85,9 +85,8 @@ def _first(holds: Callable[[int], bool], most: int) -> int:
 # Several tries of each case: the chance that all of k are right, the worst of k, and how often two disagree.
 #
 # A case has n tries, and k of them are drawn without replacement. Each function returns one number a case, the mean
-# over
-# all draws. That is an unbiased estimate of what k new tries of the case come to. So a mean over cases has one value a
-# case, and its bounds count cases, not tries.
+# over all draws. That is an unbiased estimate of what k new tries of the case come to. So a mean over cases has one
+# value a case, and its bounds count cases, not tries.
 
 Rights = npt.NDArray[np.bool_]
 """Whether each try is right, shape (cases, tries)."""

@@ -98,8 +98,7 @@ def _quantiles(values: Floats, times: npt.NDArray[np.int64], place: int) -> Floa
 # Bounds of a quantile where cases are alike: those of the share of cases up to a value, turned round (Woodruff 1952).
 #
 # The share of cases up to a value has Clopper & Pearson's bounds for as many independent cases as the clusters are
-# worth
-# (Korn & Graubard 1998, Survey Methodology 24).
+# worth (Korn & Graubard 1998, Survey Methodology 24).
 
 
 def clustered_quantile_bounds(

@@ -161,8 +161,7 @@ def build_e4(parts: RunParts) -> Experiment:
 # Splits a question into its parts by rules, for pipelines that plan their searches without a model.
 #
 # The rules are for English only, and simple: a question that no rule recognises stays whole. They look only at the
-# words
-# of the question, never at the documents.
+# words of the question, never at the documents.
 
 MOST_SEARCHES = 3
 """The most questions in all, the original one included."""

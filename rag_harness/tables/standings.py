@@ -146,10 +146,8 @@ class Standings:
 # Finds which experiment wins on which slice of the cases, and with what significance.
 #
 # The best of a slice is chosen on the same cases that it is tested on. So its test is the most extreme of all pairs,
-# and
-# must count as that: Holm's family has every pair on every requested slice and measure. With only the pairs of the
-# best
-# as the family, one of ten equal experiments would win, or beat another, in one run out of six.
+# and must count as that: Holm's family has every pair on every requested slice and measure. With only the pairs of the
+# best as the family, one of ten equal experiments would win, or beat another, in one run out of six.
 
 _USUAL = ("recall@5", "g_mean", "factuality", "answer_relevancy", "token_f1")
 """Measures to compare where none is named: the first that two experiments have."""

@@ -26,10 +26,8 @@ from rag_harness.core.text.page_names import slug
 # Domains for plans without a model: TOML files of things and topics, in ``domains``.
 #
 # An axis is a kind of thing; the names of its things are combinations of parts. Each thing of an axis gets its topics.
-# A
-# topic has facts (``kind: The <subject> is [value].``, with gaps that ``phrases`` fills), a table, and steps. A step
-# that
-# begins with ``?`` may be left out.
+# A topic has facts (``kind: The <subject> is [value].``, with gaps that ``phrases`` fills), a table, and steps. A step
+# that begins with ``?`` may be left out.
 
 _FACT = re.compile(r"(?P<kind>\w+): (?P<before>[^\[\]]*)\[(?P<value>[^\[\]]+)\](?P<after>[^\[\]]*)")
 

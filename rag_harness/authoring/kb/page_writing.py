@@ -156,8 +156,7 @@ def page_faults(brief: Brief, written: Page) -> Iterator[str]:
 # The label of a generated page: its writer, its plan, and whether a person has edited it since.
 #
 # The label is front matter. Chunkers and questions leave it out, and readers of the file see it first. It is in the
-# same
-# file as the page, so a killed process cannot leave one without the other.
+# same file as the page, so a killed process cannot leave one without the other.
 
 _BY = "generated_by: rag-harness kb generate,"
 _LABEL = re.compile(

@@ -256,8 +256,7 @@ def gives(reply: str, draft: Draft) -> bool:
 # Questions written by a chat model of role ``writer``. They must pass the same filters, or the model is asked again.
 #
 # Calls are recorded like all others: in mode ``record``, a run after a killed one finds its paid answers. Two more
-# calls
-# for each question check that the model can answer it with its evidence, and cannot without.
+# calls for each question check that the model can answer it with its evidence, and cannot without.
 
 _REPEAT = (
     "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON object."

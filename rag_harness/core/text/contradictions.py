@@ -260,17 +260,14 @@ def _allows(bound: Figure, said: Figure) -> bool:
 # The search for contradictions: candidate pairs by shared terms, then the differences of each pair.
 #
 # Two statements are compared where they share most of their terms, by weight, and are about the same case. They are
-# about
-# two cases where each has an important word that the other lacks, or where a condition or the row of a table differs.
-# The
-# search prefers precision: it may miss contradictions.
+# about two cases where each has an important word that the other lacks, or where a condition or the row of a table
+# differs. The search prefers precision: it may miss contradictions.
 #
 # English alone is read: a text in another language states nothing here (``language.no_rules`` says so).
 #
 # The work is bounded. All texts together have at most MOST_STATEMENTS statements, and each text gets its share. A
 # statement has at most ``LONGEST`` tokens and ``MOST_FIGURES`` figures. A term of more than MOST_HOLDERS statements
-# gives
-# no candidate. Each statement is compared with MOST_CANDIDATES others. So the time is linear in the length of the
+# gives no candidate. Each statement is compared with MOST_CANDIDATES others. So the time is linear in the length of the
 # texts.
 
 ANSWER = -1

@@ -365,8 +365,7 @@ SPANISH = LanguageRules(
 #
 # A language is a file that makes one ``LanguageRules``. English has none: its rules stand in the files that use them
 # (``terms``, ``sentence_ends``), where they were measured. Text in a language without a file gets no rules of another
-# one
-# where something is judged; its words are cut as English ones are, since cutting must do something.
+# one where something is judged; its words are cut as English ones are, since cutting must do something.
 
 ENGLISH = "en"
 """The code of the language whose rules are everywhere, and of documents that name no other."""

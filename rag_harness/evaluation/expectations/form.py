@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 # Checks JSON against a JSON Schema in a number of steps that grows with the answer alone.
 #
 # jsonschema compares each item with each other for ``uniqueItems``, and follows each reference of each branch, so that
-# a
-# schema of some lines can double its work with each level. Here values are compared by their text, and steps are
+# a schema of some lines can double its work with each level. Here values are compared by their text, and steps are
 # counted.
 
 _LEAST_STEPS = 100_000

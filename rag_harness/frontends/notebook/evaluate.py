@@ -177,8 +177,7 @@ def _says_query(function: Any) -> bool:
 
 # Questions as a person hands them over -> a file that the reader of ``queries.jsonl`` takes.
 #
-# A file is read where it lies. Anything else becomes lines of ``<output>/asked/queries.jsonl``, so that a run of
-# pytest
+# A file is read where it lies. Anything else becomes lines of ``<output>/asked/queries.jsonl``, so that a run of pytest
 # can be asked the same: ``--rag-queries=output/asked/queries.jsonl``.
 
 ASKED = "asked"

@@ -141,8 +141,7 @@ def ended_on_report(trial: TrialId, ended: ConversationEnd) -> tuple[str, str, s
 # From pytest's test ids to trials: ``test_a.py::test_one[e3-q_direct_001]`` is experiment e3 on q_direct_001.
 #
 # A process that has the tests reads their parameters. The controller of an xdist run has only their ids. An
-# experiment's
-# name and a query's id may both have hyphens, so an id is cut where both halves are known names.
+# experiment's name and a query's id may both have hyphens, so an id is cut where both halves are known names.
 
 _PARAMETERS = re.compile(r"\[(.+)\]$")
 

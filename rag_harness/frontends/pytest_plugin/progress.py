@@ -206,8 +206,7 @@ def _fitting(parts: list[str], columns: int) -> str:
 # A line that stays below everything that pytest writes, and is erased at the end.
 #
 # rich's live display handles whole lines only, so pytest's dots would appear only at the end of a line. Here the line
-# is
-# put one row below the cursor, and in the same write the cursor goes back to where pytest left it. All moves are
+# is put one row below the cursor, and in the same write the cursor goes back to where pytest left it. All moves are
 # relative, because the line may scroll the screen.
 
 _ERASE = "\x1b7\x1b[B\r\x1b[J\x1b8"

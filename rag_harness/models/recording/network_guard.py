@@ -12,8 +12,7 @@ from rag_harness.core.errors import RecordingMissError
 
 # A guard for replay: opening an internet socket is an error that names the code that tried it.
 #
-# Python's audit events report every library. A hook cannot be removed, so it is added once and checks whether the
-# guard
+# Python's audit events report every library. A hook cannot be removed, so it is added once and checks whether the guard
 # is on.
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

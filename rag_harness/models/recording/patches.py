@@ -35,8 +35,7 @@ from rag_harness.models.recording.scrubbing import CleanedRequest, Scrub, secret
 
 # Calls of an app that cannot be recorded: sockets that no patched HTTP library opens, gRPC, processes.
 #
-# Python's audit events report sockets and processes of every library. A hook cannot be removed, so it is added once
-# and
+# Python's audit events report sockets and processes of every library. A hook cannot be removed, so it is added once and
 # counts only while an app is made or answers.
 
 _recorded: ContextVar[bool] = ContextVar("recorded_call", default=False)

@@ -218,8 +218,7 @@ def chunk_sliding(document: Document, tokenizer: Tokenizer, settings: ChunkingSe
 # ``summaries``: the sections of ``headings``, each as its headings and its first sentences.
 #
 # Summaries are extractive; no model writes them. A summary has the id of its section, so that a retriever can return
-# the
-# section.
+# the section.
 
 SENTENCES = 3
 """Number of prose sentences in a summary."""

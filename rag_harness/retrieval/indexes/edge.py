@@ -423,8 +423,7 @@ def create(parts: RetrievalParts) -> EdgeIndex:
 
 # A shard of Qdrant Edge that changes while it is searched. The lock of its write-ahead log ensures one owner.
 #
-# The engine holds Python's lock while it works, so points are written in small batches. ``optimize`` makes the graph
-# of
+# The engine holds Python's lock while it works, so points are written in small batches. ``optimize`` makes the graph of
 # 20,000 points in 15 s, so it runs only at the start of a server. Later points are searched exactly.
 #
 # The engine writes memory-mapped files, and crashes the process on a full disk. So room is reserved before each batch,

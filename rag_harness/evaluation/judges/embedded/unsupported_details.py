@@ -476,8 +476,7 @@ def _behind(sentence: Sentence, place: int) -> str:
 # Rules for what a claim says and its source does not: a figure, date, name or identifier; a negation; an opposite.
 #
 # Word vectors hardly show these: a copied sentence with another number is as near to its source as before. The rules
-# work
-# on English words, and each says in plain words what is missing. docs/dev/results/embedded-judge.md has hits and
+# work on English words, and each says in plain words what is missing. docs/dev/results/embedded-judge.md has hits and
 # misses.
 
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
