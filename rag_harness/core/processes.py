@@ -25,8 +25,6 @@ from typing import IO, Any, TypeVar
 
 from rag_harness.core.errors import RagHarnessError
 
-# How many processors there are to work on.
-
 
 def usable_processors() -> int:
     """Return how many processors this process may use: fewer than the machine has, as in a container."""

@@ -200,8 +200,6 @@ def check_folder(folder: Path) -> None:
         )
 
 
-# The language of each document: stated in its metadata, set by the option, found in its text, or its neighbours'.
-
 AUTO = "auto"
 ASSUMED = "language_assumed"
 """The key in the metadata of a document that is too short to tell its language: why it has the one that it has."""
@@ -469,8 +467,6 @@ def _tell_what_lacks(document: Document) -> None:
         log.warning("%s: not read: %s", shown(document.doc_id), shown(part))
 
 
-# Reader of a folder of pages, with the metadata of ``structure.json`` if it exists.
-
 NOWHERE = ParsedKeeping()
 
 _KEPT_KEYS = (
@@ -547,9 +543,6 @@ def pages_digest(documents: list[Document]) -> str:
             encoded = part.encode("utf-8", "surrogatepass")
             state.update(len(encoded).to_bytes(8, "big") + encoded)
     return state.hexdigest()
-
-
-# Reader of single files and folders as one collection.
 
 
 def read_paths(paths: Sequence[Path], keeping: ParsedKeeping) -> Library:

@@ -289,8 +289,6 @@ def remedy_of(cause: str, detail: str, ingredients: Collection[str]) -> str:
     return REMEDIES.get((cause, detail)) or REMEDIES[cause, ""]
 
 
-# How far the work on causes is, reported by its own name.
-
 CAUSES = "causes"
 """The name by which the work reports."""
 _Each = TypeVar("_Each")

@@ -72,8 +72,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import SUMMARY_FILE
 from rag_harness.tables.wording import counted
 
-# Finds the cause of each failed trial of a run: collects failures, compares gold, runs interventions, diagnoses.
-
 _AT_ONCE = 64
 """Failed trials whose rows are in memory together."""
 ROWS_ONLY = "nothing was run again"

@@ -144,8 +144,6 @@ def _letters(text: str) -> str:
     return "".join(letter for letter in text.upper() if letter.isalnum())
 
 
-# The checks: for each measure what is changed, and what must hold of the new answer.
-
 DERIVED = {
     "metamorphic_case": "+capitals",
     "metamorphic_typos": "+typos",
@@ -252,8 +250,6 @@ def broken(measure: str, original: Original, seed: int, before: ComparedAnswer, 
 def _seed(original: Original, seed: int) -> str:
     return f"{seed} {original.case.query.query_id}"
 
-
-# Scores the metamorphic checks of a run: a sample of its answers is asked again with one thing changed.
 
 REVISION = "1"
 """Raise this when the same two answers get another score, or when something else is changed."""

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from openai import APIError
 
 
-# Parser for streamed completions: server-sent events, merged into one answer.
-
 _END = b"[DONE]"
 
 

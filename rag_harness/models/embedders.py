@@ -317,8 +317,6 @@ def create_sentence_transformers(parts: Parts) -> SentenceTransformersEmbedder:
     return SentenceTransformersEmbedder(name, longest, settings.precision, settings.device)
 
 
-# Embeddings of an OpenAI-compatible endpoint.
-
 _BATCH = 100
 _MAX_TOKENS = 8191
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}

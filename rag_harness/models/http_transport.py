@@ -242,9 +242,6 @@ class _Leaving(httpx2.AsyncByteStream):
             self._over()
 
 
-# Limits for httpx2's synchronous client: bytes of a reply, and its total time.
-
-
 def bounds(server: str, seconds: float, most_bytes: int = MOST_REPLY_BYTES) -> dict[str, Any]:
     """Return arguments for an ``httpx2.Client`` that limit it.
 

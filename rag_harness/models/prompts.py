@@ -139,8 +139,6 @@ def _closed_alone(reply: str) -> re.Match[str] | None:
     return closed if behind in ("", "\n", "\r", "{") else None
 
 
-# Parser for JSON in a chat model's reply.
-
 _MOST_TRIED = 50
 """Braces of a reply from which an object is read; a formula may have many."""
 _DECODER = json.JSONDecoder()
@@ -175,8 +173,6 @@ def _objects_in(text: str) -> Iterator[Mapping[str, Any]]:
             yield found
         at = text.find("{", end)
 
-
-# Requests that a chat model repeats until its reply is usable; each time it is told the fault.
 
 _T = TypeVar("_T")
 

@@ -54,9 +54,6 @@ def _as_it_is(logits: Any) -> Any:
     return logits
 
 
-# A cross-encoder of sentence-transformers, which reads query and chunk together.
-
-
 class CrossEncoderReranker:
     """Orders candidates by the model's logit of each (query, chunk) pair. Logits are stored by pair.
 
@@ -161,8 +158,6 @@ def create_cross_encoder(parts: RetrievalParts) -> CrossEncoderReranker:
     pairs = parts.stores.open("pairs", model, revision)
     return CrossEncoderReranker(model, pairs, refuse, revision, settings.precision, settings.device)
 
-
-# MaxSim of token vectors: the score of late interaction that is stored.
 
 DECIMALS = 6
 """Decimal places of every score that is compared, stored or returned. Sums in single precision differ from the seventh

@@ -106,8 +106,6 @@ def one_of(items: Sequence[_T], *words: object) -> _T:
     return items[int(drawn(*words) * len(items))]
 
 
-# The questions that the simulated model knows, with their gold answers and the quotes that hold the evidence.
-
 Sources = Sequence[tuple[str, str]]
 """A context: the file and the text of each source, in the order of the prompt."""
 
@@ -197,8 +195,6 @@ def _one_line(text: str) -> str:
     return " ".join(without_marks(text).split())
 
 
-# Makes a wrong statement of a right one: another number, another name, or a turned negation.
-
 _NUMBER = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:,\d{3})+|\d+)(?![\w:/-]|[.,:]\d)")
 _WRONG_ANSWERS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}(?: [A-Z][a-z]+)*")
 _VERDICT = re.compile(r"\A(Yes|No)\b")
@@ -278,8 +274,6 @@ def _sentences(text: str) -> list[str]:
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
 
-
-# The simulated model: which fault it makes for a question and a context, and what it answers then.
 
 I_DONT_KNOW = "I don't know."
 """What the model says when it declines."""

@@ -20,8 +20,6 @@ from rag_harness.models.prompts import EMPTY, REMEMBERED, TRIES, Fault, Prompts,
 from rag_harness.pipelines.trace import Trace
 from rag_harness.records.expectations import AnswerSeen, looked_at, tells_by_words
 
-# What a simulated user hears and does: it says something, or ends the conversation.
-
 GOAL = "the goal is reached"
 GIVES_UP = "the user gives up"
 

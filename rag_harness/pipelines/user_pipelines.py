@@ -22,8 +22,6 @@ from rag_harness.models.prompts import split_reply
 from rag_harness.models.recording.playback import AppCalls, answering_app
 from rag_harness.records.document_ranking import document_of
 
-# A pipeline of a user's own as an experiment: a name, and the modules that its code is in.
-
 
 def declared(name: str, pipeline: Pipeline, data: str, made_in: str = "") -> Experiment:
     """Return the experiment ``name`` of an object of the user's own, which declares nothing and is asked nothing.
@@ -288,8 +286,6 @@ def _call(function: Callable[[Any], Any], given: Any, name: str) -> Any:
         # asyncio cannot pass a StopIteration on: the caller would wait for ever.
         raise RuntimeError(f"{name} raised StopIteration") from error
 
-
-# A pipeline of a user's own whose HTTP calls are recorded and replayed.
 
 ReplayedBefore = Callable[[], str]
 """Returns when the oldest recording was made that a pipeline was set up from; empty without one."""

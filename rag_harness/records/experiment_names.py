@@ -65,9 +65,6 @@ def user_fingerprint(fingerprint: str) -> str:
     return json_digest([fingerprint, "+user"])
 
 
-# Names a panel of judges and its judges, as scores and runs have them.
-
-
 def judge_label(judge: str, model: str) -> str:
     """Return the name of a judge within a panel: ``fused gpt-x``; a judge of this package without an LLM needs no
     model."""

@@ -21,8 +21,6 @@ from rag_harness.core.text.terms import term, terms, tokens
 from rag_harness.core.threads import on_local_thread
 from rag_harness.core.types import Chunk, Hit, Message, Vector
 
-# The retrieve step: from a query's text to ranked hits.
-
 RRF_K = 60
 """Damping of reciprocal rank fusion. Cormack, Clarke & Büttcher 2009 found 60 good, and other values similar."""
 
@@ -264,9 +262,6 @@ def _pairs(request: tuple[str, tuple[Hit, ...]]) -> Hashable:
     # Hits with other signals are another request, because the result has the signals of the first request.
     query, hits = request
     return query, tuple((hit.chunk.chunk_id, hit.score, *hit.scores.items()) for hit in hits)
-
-
-# Weights of words: rare words of an index weigh more.
 
 
 class Rarity:

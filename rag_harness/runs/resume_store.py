@@ -29,8 +29,6 @@ from rag_harness.records.row import ExperimentResult, row_or_none, rows_in
 from rag_harness.records.scores import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
 from rag_harness.runs.journal import JOURNALS, abandoned, left_behind, remove, tidy
 
-# Rows and scores that need not be made again: those in the files, and those in journals of dead processes.
-
 _Key = tuple[str, str, str]
 
 

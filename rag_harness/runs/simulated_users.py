@@ -29,8 +29,6 @@ from rag_harness.runs.conversations import OwnHistory, is_asked
 from rag_harness.runs.judging import JudgedRow
 from rag_harness.runs.trial import ConversationEnd, KeepPrompt, Trial, TrialOutcome, run_trial
 
-# Whether what a model says as a user follows from its scenario, as a judge finds: a score of the row of a move.
-
 IN_ROLE = "in_role"
 """The name of the score: 1 where the user kept to its role, 0 where not, none where the judge could not tell."""
 CRITERIA = (

@@ -200,8 +200,6 @@ def _used_up(principal: Principal) -> ProblemError:
     return ProblemError(429, "quota_used_up", detail, {"x-should-retry": "false"})
 
 
-# Limits how many requests of a key a server takes in a period: a moving window, kept in memory.
-
 _RATE = re.compile(r"([0-9]{1,9}) ?(?:/|per) ?([0-9]{1,9})? ?(second|minute|hour|day|month|year)s?", re.IGNORECASE)
 _DAY = 86_400
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": _DAY, "month": 30 * _DAY, "year": 360 * _DAY}

@@ -49,8 +49,6 @@ def trace_ids(traceparent: str | None = None) -> TraceIds:
     return TraceIds(drawn, found[2], found[3], bool(int(found[4], 16) & _SAMPLED))
 
 
-# What is known of a question once it is answered or has failed.
-
 FAILED = "failed"
 """The outcome of a question that got no answer."""
 LEFT = "left"

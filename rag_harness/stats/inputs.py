@@ -71,9 +71,6 @@ def positive(resamples: int) -> int:
     return resamples
 
 
-# The type of intervals.
-
-
 class Interval(NamedTuple):
     """A lower and an upper bound, in the unit of the values."""
 

@@ -46,8 +46,6 @@ def mean_of(values: Floats) -> float | None:
     return total / len(values) if len(values) else None
 
 
-# A statistic of paired values with its bootstrap interval, or the reason why there is none.
-
 Statistic: TypeAlias = Callable[..., float]
 """Takes as many lists as the statistic needs."""
 _Indices: TypeAlias = npt.NDArray[np.intp]

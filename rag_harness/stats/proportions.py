@@ -11,8 +11,6 @@ import numpy.typing as npt
 from rag_harness.stats.distributions import binomial_distribution, hypergeometric_distribution
 from rag_harness.stats.inputs import Floats, Interval, checked_confidence
 
-# Exact bounds of a share: for all cases like these, and for a finite population that was partly looked at.
-
 _HALVINGS = 50
 """Bisections of a share's range: the bound is then exact to 1e-15."""
 

@@ -12,8 +12,6 @@ from rag_harness.stats.distributions import beta_quantile, binomial_distribution
 from rag_harness.stats.inputs import Floats, Interval, UndefinedError, Values, by_chunks, checked_confidence, floats
 from rag_harness.stats.means import cluster_sums, standard_error
 
-# Quantiles and their distribution-free intervals.
-
 
 def quantile(ordered: Sequence[float], share: float) -> float:
     """Return the value that ``share`` of the ordered values do not exceed (nearest rank); 0 where there are none."""

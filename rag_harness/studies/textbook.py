@@ -412,8 +412,6 @@ def _question(query: Query, asked: str) -> str:
     return f"The student has selected this text: «{shown}». {asked}"
 
 
-# Puts the experiments of the textbook together: their settings, and the experiment made from them.
-
 DATA = "textbook"
 TEMPERATURE, ANSWER_TOKENS = 0.3, 800
 

@@ -24,8 +24,6 @@ from rag_harness.tables.blocks import Totals
 from rag_harness.tables.clusters import Clusters
 from rag_harness.tables.wording import many_errors_said
 
-# What each judge of a panel has said on a measure, beside the panel's own column.
-
 
 @dataclass(frozen=True, slots=True)
 class PanelValues:

@@ -271,8 +271,6 @@ class Draft:
     older: PlannedFact | None = None
 
 
-# Makes the draft of a page from a topic and a thing: draws facts, fills the table, words the steps.
-
 LEAST_FACTS, MOST_FACTS = 4, 7
 _SUBJECT = re.compile(r"<([^<>]+)>")
 _TRIES = 50
@@ -401,8 +399,6 @@ def _first(count: int, own: int, *sources: Iterable[int]) -> list[int]:
     return list(found)
 
 
-# Makes a plan from drafts: links between pages, outdated versions, and the dates from which pages are in force.
-
 _OUTDATED = (date(2022, 1, 3), date(2024, 6, 28))
 _CURRENT = (date(2024, 9, 2), date(2026, 6, 26))
 """The dates between which pages come into force. They are fixed, so that a plan does not depend on today."""
@@ -484,8 +480,6 @@ def _pair(outdated: PlanPage, current: PlanPage) -> VersionPair:
 def _arranging_day(first: date, last: date, chance: Random) -> date:
     return first + timedelta(days=chance.randint(0, (last - first).days))
 
-
-# Plans without a model: from a shipped domain, drawn with a seed.
 
 EMBEDDED = "embedded"
 LEAST = 10

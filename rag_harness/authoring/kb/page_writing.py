@@ -34,8 +34,6 @@ from rag_harness.core.protocols import ChatModel
 from rag_harness.core.registry import REVISIONS
 from rag_harness.models.prompts import Fault, Prompts, ask_until_right
 
-# The writers of pages: the grammar in this process, or a chat model, which is asked again with its page's faults.
-
 Read = Callable[[str], Awaitable[str | Fault]]
 """From a page to the page that is kept, or to its fault."""
 EMBEDDED = "embedded"

@@ -171,8 +171,6 @@ def _text(read: ParsedFile[Any]) -> str:
         return ""
 
 
-# The golden set: every expected document exists, and every quote is in one of them.
-
 _CHUNK = re.compile(r"chunk_\d+")
 
 
@@ -246,8 +244,6 @@ def _unchecked(entries: list[GoldenEntry]) -> str:
     chunks = sum(bool(_CHUNK.fullmatch(name.rpartition("#")[2])) for entry in entries for name in entry.expected)
     return f"{chunks} chunks are named by number, which only a run with its chunk settings can check" if chunks else ""
 
-
-# Checks that a query's selected text is, in full, in one page.
 
 SELECTED = "selected_text"
 _SHOWN = 80
@@ -324,8 +320,6 @@ def _problems(query: QueryLine) -> Iterator[str]:
 def _later_turn(query: QueryLine) -> re.Match[str] | None:
     return next((found for found in _TURN.finditer(query.query) if int(found[1]) > (query.turn or 1)), None)
 
-
-# Checks what a question demands of its answers against its own gold and the documents.
 
 _NAMES_DOCUMENTS = ("cites", "cites_any", "cites_all", "cites_only", "retrieves")
 _IN_A_SOURCE = "context_contains"
@@ -415,8 +409,6 @@ def expectations(material: Material, read: ParsedFile[QueryLine]) -> CheckResult
     check.checked = f"{number} expectations"
     return check
 
-
-# Checks of the queries: ids, references, quotes, and what each type of query must and must not have.
 
 _NAMES = ("queries", "types", "references", "quotes", "selections", "expectations", "direct", "multi-hop", "negative",
           "distribution")  # fmt: skip

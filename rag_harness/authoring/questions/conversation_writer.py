@@ -87,8 +87,6 @@ class GeneratedConversations:
     stopped: str = ""
 
 
-# The tasks for a model that writes conversations: the passages, and the kinds of turns.
-
 _ASKED = "Write a conversation of {turns} turns of these kinds, in this order: {kinds}."
 _OF_PAGE = 3
 """How many chunks of a page a conversation is about."""
@@ -175,8 +173,6 @@ def is_subject_free(text: str, pages: tuple[str, ...], collection: DocumentColle
     hits = collection.nearest(text, 10 * first) if number > 1 else []
     return not set(list(dict.fromkeys(hit.chunk.doc_id for hit in hits))[:first]) & set(pages)
 
-
-# Reads a conversation from a model's reply, or returns the fault for asking again.
 
 LONGEST_REPLY = 60_000
 """How many characters of a reply are read."""
@@ -337,9 +333,6 @@ class ConversationWriter:
             if fault := turn_fault(turn, own) or await fault_of_answers(turn.alone, self._chat, own):
                 return Fault(f"turn {number}: {fault}")
         return found
-
-
-# Writes drafted conversations as lines of ``queries.jsonl``.
 
 
 def conversation_rows(

@@ -9,8 +9,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rag_harness.core.errors import SettingsError
 
-# Names of headers and parameters that hold secrets.
-
 SECRET_NAME = re.compile(
     r"(?i)(x[-_])?(api|subscription)[-_]?key|(access|refresh|id|auth)[-_]token|(client[-_])?secret|password|authorization"
 )

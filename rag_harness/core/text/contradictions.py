@@ -16,8 +16,6 @@ from rag_harness.core.text.statements import Denial, Statement, statements
 __all__ = ["ANSWER", "Contradiction", "Quote", "against", "contradictions"]
 
 
-# Whether two statements are about the same case: the weight share of their common terms, and what differs.
-
 LIGHTNESS = 0.3
 """Weight of a light word, as a share of the weight by its rarity."""
 _PRIOR = 60
@@ -98,8 +96,6 @@ def _on_condition(one: Statement, other: Statement) -> bool:
     words = frozenset(one.words[place] for place in one.conditions) - light() - {""}
     return bool(words - other.terms - other.above) or any((it.dimension, it.low) not in known for it in figures)
 
-
-# Whether two statements contradict each other: another figure in the same role, or a denial.
 
 LEAST_SHARED = 0.58
 """Least weight share of common terms at which the figures of two statements are compared."""

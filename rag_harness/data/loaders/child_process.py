@@ -21,8 +21,6 @@ from rag_harness.core.errors import UnreadableError
 from rag_harness.core.processes import end_python, kill_python, start_python
 from rag_harness.core.types import Document
 
-# The result of parsing a file: its text and metadata, packed as bytes for the pipe and the cache.
-
 GUESSED = "guessed_charset"
 """Key in the metadata of a document: the charset it was read in, if the file does not state it."""
 
@@ -142,8 +140,6 @@ def unpacked(data: bytes) -> Parsed:
 def _line(value: object) -> bytes:
     return json.dumps(value).encode() + b"\n"
 
-
-# Limits of memory and time for the process that reads a file.
 
 MEMORY_BYTES = 1 << 30
 """Address space. A stream of 10 kB may unpack to gigabytes."""

@@ -142,8 +142,6 @@ def _rows(schema: Mapping[str, Any], above: str, depth: int) -> Iterator[list[st
             yield from _rows(inside, f"{full}[].", depth + 1)
 
 
-# An interface as Markdown: a section for each operation and for each schema, their parameters and fields as tables.
-
 _METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace")
 _MOST_REFERENCES = 10
 

@@ -172,8 +172,6 @@ class _Comparing:
         return text
 
 
-# Kinds that look at an answer's form: its length, its language, links, JSON.
-
 _LINK = re.compile(r"https?://[^\s<>\")\]]{1,2000}", re.IGNORECASE)
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
 

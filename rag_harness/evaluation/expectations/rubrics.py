@@ -15,8 +15,6 @@ from rag_harness.core.settings.profiles import check_table_keys, parsed_toml
 from rag_harness.core.types import Expectation
 from rag_harness.records.expectations import AnswerSeen, AsksFor, ExpectationKind, Finding, text_problem
 
-# Kinds that need a model: a criterion in words, for a judge, and a text that the answer resembles.
-
 WORDS_OF_DEMAND = 150
 """The most words of a criterion, and of a text that an answer resembles."""
 

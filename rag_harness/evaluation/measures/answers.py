@@ -19,8 +19,6 @@ from rag_harness.evaluation.measures.opinion import ABSTAINED, NOT_ANSWERABLE
 from rag_harness.records.document_ranking import document_in
 from rag_harness.records.row import ExperimentResult
 
-# The evidence quotes of a case, in the form of a row's chunks.
-
 
 def as_shown(case: Case, row: ExperimentResult) -> Case:
     """Return ``case`` with quotes without Markdown marks, where the chunks of ``row`` have none.
@@ -34,8 +32,6 @@ def as_shown(case: Case, row: ExperimentResult) -> Case:
 
     return replace(case, evidence=tuple(replace(one, quote=unmarked(one.quote)) for one in case.evidence))
 
-
-# Measures of an answer that need no model.
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -171,9 +167,6 @@ def _abstention(row: ExperimentResult) -> Score:
 
 def _quotes(case: Case) -> set[str]:
     return {quotable(quote.quote) for quote in case.evidence} - {""}
-
-
-# Measures of an answer's sources: whether any chunk reached the prompt, and whether the answer cites one.
 
 
 class ZeroResultRate(RowMeasure):

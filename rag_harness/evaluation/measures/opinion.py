@@ -297,8 +297,6 @@ def word_of(value: float) -> str:
     return PARTIAL if value == 0.5 else FULL if value >= SUPPORTS_FROM else NONE
 
 
-# What is asked of a model about an answer beside claims: criteria in words, and how near it is to a text.
-
 CRITERIA = cast("JudgeQuestion", "criteria")
 """A question to a judge: which criteria does the answer meet? It is not in the alias ``JudgeQuestion``."""
 MOST_TOGETHER = 12

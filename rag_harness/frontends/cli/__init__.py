@@ -19,8 +19,6 @@ FOUND = 1
 """Exit status if something was found."""
 
 
-# The parser of ``rag-harness``: of a misspelt command, option or choice it says which was probably meant.
-
 _NO_DEFAULT: Sequence[Any] = (None, (), [], "", argparse.SUPPRESS)
 """What argparse has as default of an option that has none."""
 

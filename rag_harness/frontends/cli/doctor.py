@@ -112,8 +112,6 @@ def _version_of(name: str) -> str:
         return _ABSENT
 
 
-# One thing that was looked for: is it there, and what is to be done where it is not?
-
 PresenceState = Literal["ok", "absent", "broken"]
 
 

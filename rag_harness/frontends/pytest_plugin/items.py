@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.trial import ConversationEnd, Trial
 
 
-# Reads from a test item which trial it is about, which fixture makes its pipeline, and whether it is skipped.
-
-
 def trial_id_of(item: pytest.Item) -> TrialId | None:
     """Return the trial that a test is about, golden entries included; None for other tests."""
     params = _params(item)
@@ -90,8 +87,6 @@ REFUSED: pytest.StashKey[str] = pytest.StashKey()
 CAUSES_DUE: pytest.StashKey[bool] = pytest.StashKey()
 RETRIEVAL: pytest.StashKey[RetrievalResult] = pytest.StashKey()
 
-
-# The result of a trial on its way from its test to the writer of the result files.
 
 RunAgainOn: TypeAlias = Literal["new", "same"]
 """Which answer a test that is run again looks at."""

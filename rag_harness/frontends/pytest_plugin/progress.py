@@ -423,8 +423,6 @@ class TrialLog:
         log.info("%s: %s: query %s%s%s", name, counts, result.query_id, became, skipped)
 
 
-# Whether the workers of xdist have cost more time than they saved: each of them begins anew what one process would.
-
 _CPU = "rag_cpu_seconds"
 _LEAST = 0.5
 """Seconds. Less is not worth a line, and within the noise of a machine."""
@@ -482,8 +480,6 @@ class WorkerCost:
                 f"tests {self._tests:.1f} s. Leave -n out: one process has as many calls in flight."
             )
 
-
-# Counts rows as they come, for the progress line.
 
 _WINDOW_SECONDS = 20.0
 _LEAST_SECONDS = 3.0

@@ -161,9 +161,6 @@ class BriefSection:
         yield from (Line(text, "yellow") for text in remarks)
 
 
-# The sections about trials in the terminal summary.
-
-
 class SummarySection:
     """Prints the sections, in the process that prints. A section without contents is left out."""
 
@@ -403,8 +400,6 @@ def write_summary(
 def _counted(n: int, one: str) -> str:
     return f"{n} {one}" if n == 1 else f"{n} {one}s"
 
-
-# The golden suite's section of the terminal summary, and its misses for --lf.
 
 _FEW = 5
 _TEXTS = {"document": "documents", "query": "queries"}

@@ -377,9 +377,6 @@ class Prefetch:
         return self._batches
 
 
-# From a test to the result of its trial: a stored row, or a run together with the trials of the tests that follow.
-
-
 class TrialRunner:
     """The trials of one process."""
 

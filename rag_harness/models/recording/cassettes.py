@@ -49,8 +49,6 @@ __all__ = [
 ]
 
 
-# The recording most similar to a request without one, and the differences.
-
 _SHORT = ("model", "temperature", "seed", "max_tokens")
 """Fields whose recorded value is short enough for a message."""
 

@@ -77,9 +77,6 @@ def _caller() -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno} ({frames[-1].name})" if frames else "somebody"
 
 
-# Proxies from the environment.
-
-
 def proxy_of(scheme: str, host: str) -> str | None:
     """Return the environment's proxy for a host. None for a direct connection, as to this machine."""
     return None if host in LOOPBACK or proxy_bypass(host) else getproxies().get(scheme)

@@ -454,9 +454,6 @@ class _Cassette:
         return self._playback.cassettes.asked(request.method, request.uri, _read(body) or b"", _lower(request.headers))
 
 
-# Record and replay of what pipelines of a user's own call by HTTP, by the rules of a run.
-
-
 @contextmanager
 def own_calls_covered(settings: Settings, scrub: Scrub | None) -> Iterator[None]:
     """Record or replay, in the block, what runs in ``answering_app`` calls by HTTP. Count what cannot be recorded.

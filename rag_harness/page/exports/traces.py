@@ -24,8 +24,6 @@ from rag_harness.pipelines.otel.spans import SpanRecord, request_of
 from rag_harness.records.cases import CaseFile
 from rag_harness.tables.trials import READ_OFF, measure_column
 
-# A run as traces with scores, for dashboards: one for each trial, then one for each experiment with its means.
-
 _LABELLED = ("query_type", "status", "cause", "model", "fingerprint")
 
 

@@ -12,9 +12,6 @@ from rag_harness.core.types import Chunk, Document
 __all__ = ["Chunker", "ChunkingSettings"]
 
 
-# Lengths of chunks.
-
-
 @dataclass(frozen=True, slots=True)
 class ChunkingSettings:
     """Lengths for cutting documents, in tokens of the embedder, special tokens included.

@@ -51,8 +51,6 @@ class LivePoints(Protocol):
         ...
 
 
-# Opening of an index that changes while it is searched, by the index that was evaluated.
-
 OpenPoints: TypeAlias = Callable[[Settings, Path, str], LivePoints]
 """Returns the index in a folder, or of a server's collection of this name."""
 

@@ -250,8 +250,6 @@ def _changed(folder: ShardFolder, points: ShardPoints) -> Older | None:
     return Older(folder, before, found, in_graph) if found.beside <= MOST_BESIDE * in_graph else None
 
 
-# The index in this process: a shard of Qdrant Edge below the cache folder, named by its content.
-
 GRAPH_FROM = 20_000
 """Fewest chunks for a graph. With fewer, comparing all vectors takes under 2 ms, and building a graph seconds."""
 LAYOUT = 2

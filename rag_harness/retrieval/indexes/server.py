@@ -135,8 +135,6 @@ def _speaking() -> Iterator[None]:
         raise LiveIndexError(f"The Qdrant index does not answer: {type(error).__name__}: {error}") from error
 
 
-# Searches of a collection: many queries in one request, and all ties with the last hit.
-
 _TOGETHER = 64
 """Queries in one request."""
 ScoredIds = list[tuple[float, str]]

@@ -512,9 +512,6 @@ def _of_family(verdict: Verdict, gate: Gate, family: int, confidence: float) -> 
     return replace(verdict, gate=own, family=family, reason=", ".join(part for part in (verdict.reason, said) if part))
 
 
-# Gates on the mean that people would give: the judge's scores, corrected by a saved calibration of that judge.
-
-
 class PeoplesMean(NamedTuple):
     """The estimated mean of people's labels, its interval, and how it was estimated.
 

@@ -208,8 +208,6 @@ def _plain(measure: str, what: str) -> str:
     return measure
 
 
-# Parses the text of a gate into a ``Gate``, and writes it again.
-
 CALIBRATED = "~calibrated"
 """Suffix of a measure: the mean that people would give, by a saved calibration of the judge."""
 BASELINE = "baseline"

@@ -367,8 +367,6 @@ def _quietly(work: Any) -> None:
         log.warning(left, error, exc_info=None if is_known else error)
 
 
-# The folder of the default collection: taken in at the first start; later starts take in what has changed.
-
 _BATCH = 256
 """How many documents are made ready at once. A start that is killed has to embed at most these again."""
 
@@ -484,8 +482,6 @@ def _writing(numbers: Sequence[int], prepared: Sequence[Prepared]) -> Callable[[
 
     return write
 
-
-# All collections of a server.
 
 _DAYS_FAILED = 1
 

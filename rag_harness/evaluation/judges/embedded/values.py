@@ -230,8 +230,6 @@ def asked(question: str, without: frozenset[str] = frozenset()) -> AskedTerms:
     return AskedTerms(found)
 
 
-# Whether a value is the one that a question asks for: it stands nearest to the question's words in a passage.
-
 _BESIDE = 0.5
 """What a word of the question counts for a value of its clause that it is not the nearest of."""
 _EARLIER, _LATER = 0.8, 0.2
