@@ -19,9 +19,7 @@ from rag_harness.core.errors import PrerequisiteError, RegistryError, unknown
 #
 # Built-in parts and a user's own parts are registered in the same way. A part is imported on first use.
 #
-# Every room above calls it. It never decides which part is wanted. ``package_digest`` and ``revisions`` say what
-# results are kept under, ``installed`` knows the distribution. Public: ``resolve``, ``registered``, ``module_of``,
-# ``rivals``. Begin reading below.
+# It never decides which part is wanted.
 
 _EXTRA_OF = {
     "sentence_transformers": "local",

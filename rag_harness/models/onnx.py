@@ -298,8 +298,8 @@ class _Graph:
 
 # Encoding of texts as vectors, by a BERT in ONNX Runtime.
 #
-# The digest of this file and its imports is part of the revision of such embedders, so vectors made by other code are
-# never reused. Each text is computed alone: eight-bit products round what flows into them by its largest value, so in a
+# Vectors are kept under the revision of this code (``core.registry``). Each text is computed alone: eight-bit products
+# round what flows into them by its largest value, so in a
 # batch a text's vector would depend on the others. Chunks of 280 tokens take half as long again in batches of 2,048.
 
 _WINDOW = 220
@@ -359,7 +359,7 @@ def text_pieces(
     frame: tuple[int, int],
     dimension: int,
 ) -> Pieces:
-    """Return the word pieces of a text of any length, each with its last hidden state; see ``encoding.pieces``."""
+    """Return the word pieces of a text of any length, each with its last hidden state; see ``embedders``."""
     ids, spans = found
     cuts = windows([start for start, _ in spans], borders, min(_WINDOW, longest))
     read = [model.states([frame[0], *(ids[place] for place in cut), frame[1]])[1:-1] for cut in cuts]

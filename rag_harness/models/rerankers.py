@@ -23,7 +23,7 @@ from rag_harness.models.model_names import there, token_batches
 
 # Logits of pairs by a loaded cross-encoder.
 #
-# They are stored under the digest of this file, so this file has only code that decides scores.
+# They are stored under the revision of this code (``core.registry``): raise it where the code gives other scores.
 
 Pair = tuple[str, str]
 """A query and the text of a chunk."""

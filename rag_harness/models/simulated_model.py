@@ -286,7 +286,7 @@ class SimulatedAnswer:
     Attributes:
         text: what the model says.
         outcome: whether that is right, wrong, or no answer. An answer with a false part or a wrong citation is wrong.
-        fault: the fault that was planted, a key of ``fault_rates.FAULTS``; empty for none.
+        fault: the fault that was planted, a key of ``FAULTS``; empty for none.
         steps: reasoning steps. They name the sources that were used, and no fault.
     """
 
@@ -297,7 +297,7 @@ class SimulatedAnswer:
 
 
 class SimulatedModel:
-    """A model that knows questions and their gold, and makes faults at the rates of ``fault_rates``.
+    """A model that knows questions and their gold, and makes faults at the rates of ``FAULTS``.
 
     Whether a question meets a fault is drawn once a seed and question, whatever the context is. So two experiments
     differ only in what their contexts hold, and in the lower rates of reasoning.

@@ -323,7 +323,7 @@ def _completed(said: PipelineOutput, told: PipelineOutput) -> PipelineOutput:
 
 
 def in_process() -> Any:
-    """Return the room that knows the SDK of OpenTelemetry."""
+    """Return the module that knows the SDK of OpenTelemetry."""
     try:
         from rag_harness.pipelines.otel import in_process as provider
     except ImportError as error:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rag_harness.service.app_state import ServedCollection
 
 
-# The application: connects the rooms to the routes.
+# The application: connects the parts of a server to the routes.
 
 OpenService = Callable[[], AbstractAsyncContextManager[Service]]
 API_DESCRIPTION = "Answers from documents, with exact citations, and says how sure it is."
@@ -416,7 +416,7 @@ def _answering_once(app: Asgi) -> Asgi:
     return once
 
 
-# One server: its state folder, its rooms, and uvicorn around the application.
+# One server: its state folder, its parts, and uvicorn around the application.
 
 # Imported late where it is used. If it is missing, the error should come at the start and name it.
 
@@ -494,7 +494,7 @@ async def opened(
     state: StateFolder,
     loaded: Callable[[BaseException | None], None] | None = None,
 ) -> AsyncIterator[Service]:
-    """Give the opened rooms of a server, as long as the block lasts.
+    """Give the opened parts of a server, as long as the block lasts.
 
     Args:
         options: of the server.

@@ -116,7 +116,7 @@ def mid_ranks(values: Floats) -> Floats:
 # Agreement between two raters of the same items: a judge and people, or two people.
 #
 # Each function takes two flat lists. The first is the reference for the second. It raises UndefinedError where the
-# statistic is undefined for the values: ``estimate`` turns that into a reason.
+# statistic is undefined for the values: ``means.estimate`` turns that into a reason.
 
 
 class Confusion(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-# Checks the input of this room's functions, and turns it into arrays.
+# Checks the input of this package's functions, and turns it into arrays.
 
 Values: TypeAlias = "Sequence[float] | npt.NDArray[np.float64]"
 Floats = npt.NDArray[np.float64]

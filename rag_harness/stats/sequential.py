@@ -94,8 +94,8 @@ class MeanTest:
 # (Ville's inequality; bets on bounded means: Waudby-Smith & Ramdas 2023, arXiv 2010.09686). Other bets are that arm i
 # is not more than ``margin`` below arm j: wealth *= 1 + stake * (margin + x_i - x_j).
 #
-# Bets are about all units like these. Bets without replacement (``betting``) would be about these units only, see
-# ``racing``.
+# Bets are about all units like these. Bets without replacement (``MeanTest``) would be about these units only, see
+# ``Race``.
 
 Which = npt.NDArray[np.bool_]
 """Some of the arms, shape (K,)."""
@@ -175,9 +175,9 @@ def _after(wealth: Floats, gains: Floats) -> Floats:
 # A race between arms that are measured on the same units: which is the best, at any time of looking. Pure.
 #
 # An arm leaves when bets show that it is not the best. All claims of a race are right together with ``confidence``, in
-# whatever order and however often one looks (``pair_bets`` has the bets and the correction).
+# whatever order and however often one looks (``PairBets`` has the bets and the correction).
 #
-# The claims are about all units like these. Bets without replacement (``betting``) would be about these units only:
+# The claims are about all units like these. Bets without replacement (``MeanTest``) would be about these units only:
 # after the last one they always name a best, since the means of these units are then known. But that arm is often not
 # the best for the next questions, and a tuner chooses for those. In 1,000 simulations with one best of 16 arms, .02
 # ahead, the best had left in 35 % after 500 questions; in a race it had left in none (``benchmarks/racing.py``).
@@ -361,7 +361,7 @@ class Race:
 # held against what it is when the signs of all units are drawn at random (a permutation test of the maximum; Westfall &
 # Young 1993). What is shown is taken out, and the rest is tested again (Romano & Wolf 2005, Econometrica 73). So all
 # that is said is right together with ``confidence``. It is a test of one look: an arm is not to be looked at again when
-# more units have come. ``racing`` may look at any time, and sees less.
+# more units have come. ``Race`` may look at any time, and sees less.
 
 _AT_ONCE = 2_000_000
 """Most numbers of a block of draws."""

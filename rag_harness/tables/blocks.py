@@ -72,7 +72,7 @@ class RowBlock:
     """Rows of known cases, in the order of their lines.
 
     Attributes:
-        arrays: arrays by name, see ``making``; of shape (rows,), except for rankings, ``placed`` and the digests.
+        arrays: arrays by name, see ``column_cache``; of shape (rows,), except for rankings, ``placed`` and the digests.
         texts: the texts that the arrays refer to by number.
     """
 

@@ -73,7 +73,7 @@ class Column:
 
     Attributes:
         measure: the measure.
-        values: shape (cases,); NaN where a case has none. No NaN leaves this room.
+        values: shape (cases,); NaN where a case has none. No NaN leaves this package.
         absent: shape (cases,); number of the reason why a selected case has no value, 0 where it has one.
         reasons: reasons by number, as text about such a case: "no ground truth".
         unmeasured: numbers of the reasons that lie in the row: the case could have had a value.

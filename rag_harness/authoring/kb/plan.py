@@ -24,7 +24,7 @@ from rag_harness.core.text.comparison import quotable
 from rag_harness.data.conversations import rows_of_line, turns_of_line, with_turns
 from rag_harness.data.queries import refuse_other_form
 
-# ``structure.json``: the plan of a knowledge base. ``planning`` writes it, and other rooms read it.
+# ``structure.json``: the plan of a knowledge base. Both planners write it; other packages read it.
 
 PLAN_FILE = "structure.json"
 PAGE_KINDS = ("tabular", "logical", "mixed")

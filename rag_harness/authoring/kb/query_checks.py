@@ -422,8 +422,8 @@ def check_queries(material: Material, file: Path | None, types: tuple[str, ...] 
     if file is None:
         return [CheckResult(name, skipped="no file of queries; name one with --queries FILE") for name in _NAMES]
     read = read_query_lines(file)
-    rooms = (_queries, _references, _quotes, selections, expectations, _direct, _multi_hop, _negative)
-    found = [room(material, read) for room in rooms] + [_distribution(material, read)]
+    checks = (_queries, _references, _quotes, selections, expectations, _direct, _multi_hop, _negative)
+    found = [check(material, read) for check in checks] + [_distribution(material, read)]
     return [found[0], _types(read, types), *turns(read), *found[1:]]
 
 

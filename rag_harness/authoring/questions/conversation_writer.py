@@ -165,7 +165,7 @@ def turn_fault(turn: TurnDraft, collection: DocumentCollection) -> str | None:
 def is_subject_free(text: str, pages: tuple[str, ...], collection: DocumentCollection) -> bool:
     """Whether the words of a turn do not lead to ``pages``: a search by them does not find any among the first three.
 
-    It is what ``filters.specific`` asks of a question that stands alone, turned round. In a collection of few pages the
+    It is what ``drafts.specific`` asks of a question that stands alone, turned round. In a collection of few pages the
     first third of them counts, and in one of one page any words are as good.
     """
     number = len(collection.documents)
@@ -338,7 +338,7 @@ class ConversationWriter:
 def conversation_rows(
     drafts: Iterable[ConversationDraft], by: str, taken: Container[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Yield a line for each conversation, numbered, as ``dataset.queries`` reads them. No id is in ``taken``."""
+    """Yield a line for each conversation, numbered, as ``data.queries`` reads them. No id is in ``taken``."""
     number = 0
     for draft in drafts:
         number += 1

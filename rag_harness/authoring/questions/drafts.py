@@ -94,7 +94,7 @@ EMBEDDED = "embedded/templates"
 def rows(
     drafts: Iterable[Draft], collection: DocumentCollection, by: str = EMBEDDED, taken: Container[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each draft, numbered by kind, as ``dataset.queries`` reads them. No id is in ``taken``."""
+    """Yield a row for each draft, numbered by kind, as ``data.queries`` reads them. No id is in ``taken``."""
     numbers: Counter[str] = Counter()
     for draft in drafts:
         name = _name(draft.kind, numbers, taken)

@@ -259,7 +259,7 @@ def _allows(bound: Figure, said: Figure) -> bool:
 # about two cases where each has an important word that the other lacks, or where a condition or the row of a table
 # differs. The search prefers precision: it may miss contradictions.
 #
-# English alone is read: a text in another language states nothing here (``language.no_rules`` says so).
+# English alone is read: a text in another language states nothing here (``language_detection.no_rules`` says so).
 #
 # The work is bounded. All texts together have at most MOST_STATEMENTS statements, and each text gets its share. A
 # statement has at most ``LONGEST`` tokens and ``MOST_FIGURES`` figures. A term of more than MOST_HOLDERS statements
@@ -315,7 +315,7 @@ def contradictions(texts: Sequence[str], idf: Mapping[str, float] | None = None)
 
     Args:
         texts: as they were retrieved, plain or Markdown.
-        idf: weight of each term (``vocabulary.term``), any scale; by default its rarity among the statements given.
+        idf: weight of each term (``figures.term``), any scale; by default its rarity among the statements given.
 
     A statement that stands in both texts contradicts neither. Case and white space do not count.
     """

@@ -204,7 +204,7 @@ PARSERS = {
 """The function for each kind of file: ``parse(data) -> Parsed``.
 
 ``txt@cp1252`` gives the charset of a file that does not state it.
-Any other kind is ``package.module:function``, a function of a room above from bytes to an answer.
+Any other kind is ``package.module:function``, a function of a package above from bytes to an answer.
 """
 
 _LONGEST_MESSAGE = 300

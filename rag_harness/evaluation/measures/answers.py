@@ -113,7 +113,7 @@ class EvidenceRecall(RowMeasure):
 class AbstentionRate(RowMeasure):
     """1 if the answer says that it does not know. The wanted value is 1 on negative queries: gate that slice.
 
-    English and six other languages have phrases (``words.languages``). An answer in a language without any has no
+    English and six other languages have phrases (``core.text.languages``). An answer in a language without any has no
     score, unless its service says whether it abstains.
     """
 

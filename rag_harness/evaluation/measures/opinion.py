@@ -416,7 +416,7 @@ async def levels_reached(opinion: Opinion, scale: Criterion) -> tuple[float | No
 # What is asked about an answer to a turn, in words: criteria that a judge is asked like those of a rubric.
 #
 # A judge with a chat model is asked about all of them in one call, in the conversation. Any other judge answers by
-# rules (``judges.turn_rules``), or says that it cannot tell.
+# rules (``judges.conversations``), or says that it cannot tell.
 
 ASKS_NOTHING_AGAIN = "does not ask the user for anything that the user has already said in the conversation"
 CONTRADICTS_NOTHING = (

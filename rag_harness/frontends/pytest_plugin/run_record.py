@@ -127,7 +127,7 @@ class RunData:
 
 
 class RunRecord:
-    """The record of a run, in the process that writes. After ``leave``, ``run_findings`` reads its files."""
+    """The record of a run, in the process that writes. After ``leave``, ``RunFindings`` reads its files."""
 
     def __init__(self, session: RagSession, arrivals: Recorder, measures: TableMeasures) -> None:
         self._session, self._arrivals, self._measures = session, arrivals, measures

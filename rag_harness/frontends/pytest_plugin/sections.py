@@ -596,7 +596,7 @@ def print_last(recorder: Recorder, findings: RunFindings, terminal: pytest.Termi
 # Users' own sections of the terminal report: the entry points ``rag_harness.sections``.
 #
 # A section is a function of the tables, ``{suite: SuiteTable}``, that returns lines. They are printed under its name,
-# below the harness's own lines. It reads the files of a run, as everything in this room does.
+# below the harness's own lines. It reads the files of a run, as all sections do.
 
 SECTIONS_GROUP = "sections"
 

@@ -145,7 +145,7 @@ def _parts(body: Mapping[str, Any]) -> dict[str, str]:
 # ``<folder>/<model>/<digest>.yaml``: the digest is of method, path and the normalised JSON body, after keys and private
 # text were removed. So a lookup needs no search. Experiments with the same request share a file. Workers that record at
 # the same time lose nothing, and two branches that record different questions merge without a conflict. The name can be
-# checked from a file that is not abridged. Files with the interactions of an experiment (``experiment_cassette``) lie
+# checked from a file that is not abridged. Files with the interactions of an experiment (``cassette_file``) lie
 # in the folder itself; they are read and never written to.
 
 TOTAL, TTFT = "x-rag-recorded-total-ms", "x-rag-recorded-ttft-ms"

@@ -38,10 +38,10 @@ from rag_harness.retrieval.indexes.shard_files import (
     temporary_folder,
 )
 
-# Shards of Qdrant Edge: build, write, open and search. Only ``live_edge`` and ``edge_trial`` also import the engine.
+# Shards of Qdrant Edge: build, write, open and search. Only ``edge_trial`` also imports the engine.
 #
 # A shard holds only vectors; text and metadata stay with the chunks, which the process has anyway. In a new one
-# point i is chunk i; in one that was changed, ``shard_points`` says which.
+# point i is chunk i; in one that was changed, ``shard_files`` says which.
 # A shard has no write-ahead log, so several processes can open it at once.
 #
 # The engine cannot open a shard without writing: it replaces some small files of its own with the same content.

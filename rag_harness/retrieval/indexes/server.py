@@ -27,7 +27,7 @@ from rag_harness.retrieval.indexes.server_connection import connect, quiet, spea
 
 # A Qdrant server's collection that changes while it is searched; or the client's memory, where Edge has no wheel.
 #
-# Like ``qdrant_server`` it is tested in memory mode and with a stub that validates requests, but never with a server.
+# Like the index below it is tested in memory mode and with a stub that validates requests, but never with a server.
 
 _BATCH = 256
 _RETRIES = 3

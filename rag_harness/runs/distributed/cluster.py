@@ -114,7 +114,7 @@ class RayPeer:
         self._actor = actor
 
     async def embed(self, part: TextBatch) -> ComputedOrWaiting:
-        """See ``homes.Home.embed``."""
+        """See ``worker.Home.embed``."""
         try:
             said: ComputedOrWaiting = await self._actor.embed.remote(part)
         except RayTaskError as error:

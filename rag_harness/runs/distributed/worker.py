@@ -296,7 +296,7 @@ class Peer(Protocol):
     name: str
 
     async def embed(self, part: TextBatch) -> ComputedOrWaiting:
-        """See ``homes.Home.embed``; raises ``WorkerLostError`` where it is gone."""
+        """See ``Home.embed``; raises ``WorkerLostError`` where it is gone."""
         ...
 
 
@@ -454,7 +454,7 @@ class Worker:
         self._parts.spread.meet(peers)
 
     async def embed(self, part: TextBatch) -> ComputedOrWaiting:
-        """Return vectors of texts for another worker; see ``homes.Home``."""
+        """Return vectors of texts for another worker; see ``Home``."""
         return await self._parts.spread.home.embed(part)
 
     async def carry(self, carried: Carried) -> None:

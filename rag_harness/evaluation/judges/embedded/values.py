@@ -28,7 +28,7 @@ from rag_harness.evaluation.judges.embedded.quantities import (
 
 # What passages state, for rules about short answers: sentences and rows with their clauses, words and figures.
 #
-# Texts are read with numbers in digits, at the same places (``number_words.in_digits``).
+# Texts are read with numbers in digits, at the same places (``numbers.in_digits``).
 
 MOST_STATEMENTS = 400
 """Most statements of all passages that are read."""
