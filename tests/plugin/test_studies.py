@@ -1,4 +1,4 @@
-"""A study of one's own is a module in ``studies/``, a line of the table for each experiment, and its prompts."""
+"""A study of one's own is a folder in ``studies/``: a file an experiment, and its prompts beside it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ import rag_harness
 from tests.plugin.conftest import Suite
 
 PACKAGE = Path(rag_harness.__file__).parent
-STUDY = '''
-"""Leases: the best chunks."""
+EXPERIMENT = '''
+"""{name}: the {top_k} best chunks."""
 
-from rag_harness.core.protocols import Experiment
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
+from rag_harness.core.protocols import Experiment
 from rag_harness.studies.retail import StandardRag
 
 
-def build_l1(parts: RunParts, name: str = "l1", top_k: int = 2) -> Experiment:
+def build(parts: RunParts) -> Experiment:
     """Return this experiment."""
     dense, generator = parts.retrieval().dense, Generator(parts.chat(), parts.prompts("l1"))
-    return Experiment(name, StandardRag(dense, generator, top_k), retriever=dense)
+    return Experiment("{name}", StandardRag(dense, generator, {top_k}), retriever=dense)
 '''
-LINES = """
-    "l1": ShippedExperiment("rag_harness.studies.leases:build_l1", "l1_search"),
-    "l1-wide": ShippedExperiment("rag_harness.studies.leases:build_l1", "l1__wide", values={"top_k": 3}),
-"""
 TEST = """
 import pytest
 
@@ -51,23 +47,19 @@ def _link(folder: Path, to: Path, beside: str = "") -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
-def test_a_study_is_one_module(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_is_one_folder(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     clone = suite.path / "clone"
     _link(PACKAGE, clone / "rag_harness", beside="studies")
-    studies = clone / "rag_harness" / "studies"
-    _link(PACKAGE / "studies", studies, beside="prompts")
-    _link(PACKAGE / "studies" / "prompts", studies / "prompts")
-    (studies / "leases.py").write_text(STUDY)
-    (studies / "experiments.py").unlink()
-    table = (PACKAGE / "studies" / "experiments.py").read_text()
-    (studies / "experiments.py").write_text(table.replace("] = {\n", "] = {" + LINES, 1))
-    prompts = studies / "prompts" / "leases"
-    prompts.mkdir()
-    (prompts / "l1.system.md").write_text("You read leases.\n")
-    (prompts / "l1.user.md").write_text("{context}\n\n{question}\n")
+    _link(PACKAGE / "studies", clone / "rag_harness" / "studies")
+    study = clone / "rag_harness" / "studies" / "leases"
+    (study / "prompts").mkdir(parents=True)
+    (study / "l1_search.py").write_text(EXPERIMENT.format(name="l1", top_k=2))
+    (study / "l1__wide.py").write_text(EXPERIMENT.format(name="l1-wide", top_k=3))
+    (study / "prompts" / "l1.system.md").write_text("You read leases.\n")
+    (study / "prompts" / "l1.user.md").write_text("{context}\n\n{question}\n")
     monkeypatch.setenv("PYTHONPATH", str(clone))
     suite.pytester.makepyfile(TEST)
     suite.run().assert_outcomes(passed=8)
     assert [len(suite.rows(name)) for name in ("l1_search", "l1__wide")] == [4, 4]
-    asked = "".join(file.read_text() for file in (suite.path / "output" / "prompts").glob("*.json"))
-    assert "You read leases." in asked
+    prompts = "".join(file.read_text() for file in (suite.path / "output" / "prompts").glob("*.json"))
+    assert "You read leases." in prompts
