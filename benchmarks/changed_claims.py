@@ -4,7 +4,7 @@
 
 Each line is a claim with the passages of its context: a sentence with one thing changed, or none; README.md in that
 folder says who wrote them, and how. Flagged is a verdict of 0.5 or less; ``models alone`` is without the rules of
-``judges/embedded/absent``. The bounds hold with 95 % each.
+``evaluation/judges/embedded/unsupported_details.py``. The bounds hold with 95 % each.
 """
 
 from __future__ import annotations

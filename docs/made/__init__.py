@@ -13,7 +13,6 @@ from docs.made import api, chat, commands, errors, options, output, pictures, ra
 DOCS = Path(__file__).parents[1]
 IMAGES = DOCS / "images"
 PICTURES: Mapping[str, Callable[[], str]] = {
-    "wings.svg": pictures.wings,
     "trial.svg": pictures.trial,
     "race.svg": race.rule,
     "race-e3.svg": race.shipped,

@@ -31,7 +31,7 @@ def picture() -> str:
         chat = sum(height for height, _ in said)
         kept = sum(len(texts) for _, texts, _ in seen) * _STEP
         height = max(chat + 34, kept + 14)
-        parts.append(box("wing", GAP, top, WIDTH - 2 * GAP, height))
+        parts.append(box("band", GAP, top, WIDTH - 2 * GAP, height))
         parts.append(text(2 * GAP, top + 20, f"turn {turn['turn']}", "head"))
         parts += [part for _, drawn in said for part in drawn]
         parts += _fields(top + 20, seen, turn)

@@ -9,7 +9,7 @@ from html import escape
 WIDTH, GAP = 920, 10
 _STYLE = (
     "<style>text{font:14px system-ui,sans-serif;fill:#1b1f24}.head{font-weight:600}.note{font-size:12px;fill:#57606a}"
-    ".room{fill:#fff;stroke:#8c959f}.wing{fill:#f1f4f8;stroke:none}.arrow{stroke:#57606a;fill:none;marker-end:url(#to)}"
+    ".box{fill:#fff;stroke:#8c959f}.band{fill:#f1f4f8;stroke:none}.arrow{stroke:#57606a;fill:none;marker-end:url(#to)}"
     "</style><defs><marker id='to' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' orient='auto'>"
     "<path d='M0 0L8 4L0 8z' fill='#57606a'/></marker></defs>"
 )

@@ -1,7 +1,7 @@
-"""Knowledge bases and questions: everything that is written before an evaluation, by people or by models.
+"""Knowledge bases and questions: what is written before an evaluation, by rules, by models or by people.
 
-``kb/`` plans and writes pages and checks them. ``questions/`` drafts questions from documents, lets people review them,
-and checks gold after documents have changed. Commands and the plugin call this room. It never asks a pipeline, and
-never imports plugin or commands. Public: what ``commands`` imports from here. Begin reading with
-``questions/direct.py`` and ``kb/page.py``.
+``kb`` plans and writes pages and checks them, ``questions`` drafts questions from documents and has them reviewed,
+``importing`` takes over questions of other tools. Commands and the plugin call it. It asks no pipeline, and imports
+of the evaluation only kinds of expectations. Begin reading with ``questions/generator.py`` and
+``kb/page_writing.py``.
 """

@@ -174,8 +174,7 @@ def _taken(about: os.stat_result) -> int:
 # The cache of a project: what is in it, when each thing was last used, and what goes.
 #
 # Whatever is in it can be made again: to remove it costs time, and never a result. A run notes what it opens by the
-# time
-# of the folder, so that last use can be told without a file of its own.
+# time of the folder, so that last use can be told without a file of its own.
 
 KINDS = {
     "vectors": "vectors of texts",

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 from rag_harness.core.errors import DeadlineError
 
 # A contextvar holds the deadlines in force. So code that makes work wait (caps, the limiter, the budget) stops all
-# their
-# clocks with ``with paused(): ...`` and need not know them.
+# their clocks with ``with paused(): ...`` and need not know them.
 
 _T = TypeVar("_T")
 

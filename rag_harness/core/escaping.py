@@ -58,8 +58,7 @@ def python_escape(letter: str) -> str:
 # Printing of foreign text on a terminal and in the log of a CI job, so that it triggers no command.
 #
 # A terminal takes ``\x1b`` and C1 for commands. A runner of GitHub, Azure or TeamCity takes ``::error::`` at the start
-# of
-# a line, and ``##[error]`` anywhere in it, for commands. No other module prints.
+# of a line, and ``##[error]`` anywhere in it, for commands. No other module prints.
 
 _STARTS = re.compile(r"^(\s*)(?=::)")
 _BRACKET = re.compile(r"(##\w*)(?=\[)")
@@ -133,8 +132,7 @@ def _json_escape(letter: str) -> str:
 # Text in GitHub's Markdown, e.g. in a comment of a pull request: no markup, no link, and nobody is notified.
 #
 # A backslash stops only markup. GitHub looks for mentions, references and addresses after it has removed backslashes,
-# so
-# an invisible character is put into them.
+# so an invisible character is put into them.
 
 _JOINER = "\N{WORD JOINER}"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#&!$])")

@@ -155,8 +155,6 @@ def _check(mode: int, file: Path) -> None:
         raise OSError(errno.EINVAL, "it is no regular file", str(file))
 
 
-# Digests of files, texts and JSON values.
-
 _LARGE = 2**26
 """Above this many bytes, the files of a folder are not read. Their sizes and times count instead."""
 

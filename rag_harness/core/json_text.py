@@ -52,8 +52,6 @@ def _holds(value: Any) -> bool:
     return isinstance(value, (dict, list))
 
 
-# Pieces of JSON Schema that the schemas of our files share: draft 2020-12, as editors read it.
-
 Schema = dict[str, Any]
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _WHITE = r"\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"

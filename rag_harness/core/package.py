@@ -19,8 +19,7 @@ from rag_harness.core.files import write_atomically
 
 # The name under which this package is installed, and other distributions with the same package or command.
 #
-# ``rag-harness`` on the package index is another project, and its command has the same name. Every message that tells
-# a
+# ``rag-harness`` on the package index is another project, and its command has the same name. Every message that tells a
 # person what to install takes the name from here.
 
 NAME = "pytest-rag-harness"
@@ -107,8 +106,7 @@ def entry_points_by() -> Callable[..., Any]:
 # The digest of this package, and the versions of libraries that decide results.
 #
 # Rows, and what the cache keeps of files, languages, scores, causes and columns, are valid for one state of the
-# package.
-# What ships or outlives a release is not: it has a revision (``revisions``).
+# package. What ships or outlives a release is not: it has a revision (``registry``).
 
 DIGEST_FILE = "package.json"
 """The file in the cache. Reading the package takes ten times as long as looking at the sizes and times of its files."""

@@ -25,8 +25,6 @@ from typing import IO, Any, TypeVar
 
 from rag_harness.core.errors import RagHarnessError
 
-# How many processors there are to work on.
-
 
 def usable_processors() -> int:
     """Return how many processors this process may use: fewer than the machine has, as in a container."""
@@ -98,11 +96,9 @@ def kill_python(process: subprocess.Popen[bytes]) -> None:
 # Checks of long answers, in a process that is ended when their time is over.
 #
 # A check is pure code of this package: a function of an item and what is looked at. Python cannot end a thread, so a
-# check that takes too long would hold up a run. The process lives on from check to check. It starts when the first
-# long
+# check that takes too long would hold up a run. The process lives on from check to check. It starts when the first long
 # answer is looked at, and again after it was ended. What does not end in time is a value, ``Unchecked``, and is not
-# tried
-# again on the same answer.
+# tried again on the same answer.
 
 _Item = TypeVar("_Item")
 _Of = TypeVar("_Of")
@@ -340,9 +336,8 @@ def _travels(error: Exception) -> bool:
 # A process beside this one for work that is pure, long and small to send: another core does it, and this one goes on.
 #
 # A server starts it (``worker``); a test run has none, and does the same work in its thread. The work is a function of
-# a
-# module and its arguments: both are pickled. If the process dies, all work that it had fails, and the next work starts
-# another, up to MOST_STARTS of them; then the work is done in a thread again.
+# a module and its arguments: both are pickled. If the process dies, all work that it had fails, and the next work
+# starts another, up to MOST_STARTS of them; then the work is done in a thread again.
 
 _T = TypeVar("_T")
 MOST_STARTS = 5

@@ -162,8 +162,6 @@ class LinesOfWork:
                 pause = self.first
 
 
-# Items in groups of at most so many.
-
 _T = TypeVar("_T")
 
 
@@ -172,9 +170,6 @@ def grouped(items: Iterable[_T], most: int) -> Iterator[list[_T]]:
     found = iter(items)
     while group := list(islice(found, most)):
         yield group
-
-
-# Control of the garbage collector during work on many objects.
 
 
 @contextmanager

@@ -344,7 +344,7 @@ class Experiment:
         expect: what each of its answers owes, JSON objects as in the line of a question. That is gold: it is no part of
             the fingerprint, also not where it is written, between the brackets of ``Experiment(…)``.
         is_reusable: whether rows of an earlier run are reused unasked. They are where everything that answers is code
-            of this package, or where the pipeline states a ``fingerprint``; see ``registry.own_parts``.
+            of this package, or where the pipeline states a ``fingerprint``; see ``core.registry``.
     """
 
     id: str

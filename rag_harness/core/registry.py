@@ -19,10 +19,7 @@ from rag_harness.core.errors import PrerequisiteError, RegistryError, unknown
 #
 # Built-in parts and a user's own parts are registered in the same way. A part is imported on first use.
 #
-# Every room above calls it. It never decides which part is wanted. ``package_digest`` and ``revisions`` say what
-# results
-# are kept under, ``installed`` knows the distribution. Public: ``resolve``, ``registered``, ``module_of``, ``rivals``.
-# Begin reading below.
+# It never decides which part is wanted.
 
 _EXTRA_OF = {
     "sentence_transformers": "local",
@@ -242,10 +239,8 @@ def note(part: str, *modules: str, **of: Any) -> None:
 
 # Revisions of the parts whose results ship or outlive a release: cuts, vectors, scores, answers and judgements.
 #
-# A result is kept under the revision of what made it. Raise a revision by hand, to any text that it never had, when
-# the
-# part gives other results for the same input; ``tests/revisions`` compares each part with stored results and says
-# when.
+# A result is kept under the revision of what made it. Raise a revision by hand, to any text that it never had, when the
+# part gives other results for the same input; ``tests/revisions`` compares each part with stored results and says when.
 # Other code with the same results keeps its revision, so nothing that was kept becomes stale.
 
 # The first revision of each part is the digest of code that the shipped recordings were kept under, so no store had to

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-# Rows and files are pydantic models; they are in ``results`` and ``dataset``.
+# Rows and files are pydantic models; they are in ``records`` and ``data``.
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 """One embedding, shape (d,)."""

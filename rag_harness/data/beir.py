@@ -105,8 +105,6 @@ def refuse(problems: Sequence[str]) -> None:
         raise DataError("\n".join([*problems[:_SHOWN], *more]))
 
 
-# Reader of a BEIR collection, a folder or a zip: documents, queries and graded judgements.
-
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -239,8 +237,6 @@ def _unmatched(
     if not any(doc_id in documents for judged in qrels.values() for doc_id in judged):
         yield f"{path}: corpus.jsonl holds none of the documents that qrels judge. Are they of one collection?"
 
-
-# Writer of runs and judgements for trec_eval.
 
 _LONGEST = 2**24
 

@@ -136,9 +136,6 @@ def _after_blanks(text: str, place: int) -> int:
     return place
 
 
-# The data of experiments: documents, cases and golden set, each read once.
-
-
 def keeping_of(settings: Settings) -> ParsedKeeping:
     """Return where a run keeps parsed files and languages: beside its vectors, unless its mode keeps nothing."""
     writes = access_of(settings).keeps != "nothing"

@@ -40,8 +40,7 @@ from rag_harness.data.loaders.text import is_csv_document
 
 # Loaders of files, one for each suffix, found under the entry point ``rag_harness.loaders``.
 #
-# A loader is a function ``load(file, doc_id) -> Document``, registered under its suffix without the dot, in lower
-# case:
+# A loader is a function ``load(file, doc_id) -> Document``, registered under its suffix without the dot, in lower case:
 # ``rst = my_package.rst:load``. It raises UnicodeDecodeError, OSError or ``UnreadableError`` for a file that cannot be
 # read.
 
@@ -201,8 +200,6 @@ def check_folder(folder: Path) -> None:
         )
 
 
-# The language of each document: stated in its metadata, set by the option, found in its text, or its neighbours'.
-
 AUTO = "auto"
 ASSUMED = "language_assumed"
 """The key in the metadata of a document that is too short to tell its language: why it has the one that it has."""
@@ -300,10 +297,8 @@ def _without_rules(language: str, count: int) -> str:
 # The languages found in documents, kept in the cache: finding those of a long text takes longer than reading it.
 #
 # A file holds the shares of one text as JSON. Its folder is named by the digest of the package, its name is the digest
-# of
-# the text. So another text or another package has another file, and nothing becomes stale. No file is forced to the
-# disk,
-# which would take longer than most texts: where a power cut tears one, it is no JSON object, and the text is read
+# of the text. So another text or another package has another file, and nothing becomes stale. No file is forced to the
+# disk, which would take longer than most texts: where a power cut tears one, it is no JSON object, and the text is read
 # again.
 
 _FOLDER = "languages"
@@ -472,8 +467,6 @@ def _tell_what_lacks(document: Document) -> None:
         log.warning("%s: not read: %s", shown(document.doc_id), shown(part))
 
 
-# Reader of a folder of pages, with the metadata of ``structure.json`` if it exists.
-
 NOWHERE = ParsedKeeping()
 
 _KEPT_KEYS = (
@@ -550,9 +543,6 @@ def pages_digest(documents: list[Document]) -> str:
             encoded = part.encode("utf-8", "surrogatepass")
             state.update(len(encoded).to_bytes(8, "big") + encoded)
     return state.hexdigest()
-
-
-# Reader of single files and folders as one collection.
 
 
 def read_paths(paths: Sequence[Path], keeping: ParsedKeeping) -> Library:

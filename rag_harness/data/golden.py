@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-# Parser for the file of a golden set, JSON or CSV: raw entries with their places.
-
 EXAMPLE_ENTRY = '[{"query": "…", "expected_document_id": "page.md#heading", "justification": "…"}]'
 GOLDEN_COLUMNS = ("query", "expected_document_id", "justification")
 

@@ -144,8 +144,6 @@ def there(file: Path) -> Path:
     return file
 
 
-# The turns of MTRAG's conversations, and its generation tasks as cases of ours.
-
 TYPES = {
     "ANSWERABLE": "direct",
     "PARTIAL": "partial",

@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-# Types of questions: those that the harness knows, and names that are probably a misspelling of one of them.
-
 KNOWN_TYPES = ("direct", "multi_hop", "comparison", NEGATIVE, "unlabelled")
 """The types that checks, measures and drafts of this package know. Any other type is a slice of the user's own."""
 
@@ -504,8 +502,6 @@ def distribution(cases: Sequence[Case]) -> dict[str, int]:
     """Count the cases of each query type."""
     return dict(Counter(case.query_type for case in cases))
 
-
-# The JSON Schema of a line of ``queries.jsonl``: a question, a turn, a whole conversation, or a scenario.
 
 _ABOUT: dict[str, str] = {
     "query_id": "names the question in rows and tests",

@@ -249,8 +249,6 @@ def _held_records_rows(
         yield SourceRecord(f"{where}, row {number + 1}", {**others, **dict(zip(columns, cells, strict=True))})
 
 
-# Records of JSON: a list of objects, an object that holds such a list or columns, or an object a line.
-
 MOST_JSON = 512 << 20
 """The most bytes of a JSON file: it is read whole, and its values take several times its size."""
 _BLANKS = " \t\r\n"
@@ -362,8 +360,6 @@ def parquet_records(file: Path) -> Iterator[SourceRecord]:
         said = " ".join(str(error).split())
         raise DataError(f"{file} cannot be read as Parquet: {said} Was it cut short?") from None
 
-
-# Reads the records of a file, by the ending of its name.
 
 READERS: Mapping[str, Callable[[Path], Iterator[SourceRecord]]] = {
     ".csv": csv_records,

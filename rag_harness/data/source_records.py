@@ -58,9 +58,6 @@ def said_flag(value: Any) -> bool | None:
     return True if word in _YES else False if word in _NO else None
 
 
-# The text of a file that another tool has written.
-
-
 def text_of(file: Path, most: int) -> str:
     """Return the text of ``file`` without a byte order mark.
 
@@ -104,8 +101,6 @@ def not_utf8(file: Path, line: int) -> DataError:
     """Return the error of a file with a line that is not UTF-8."""
     return DataError(f"{file}:{line}: not UTF-8. Save the file as UTF-8 (spreadsheets: “CSV UTF-8”).")
 
-
-# What other tools call the fields of a question, and which of their fields is which of ours.
 
 MEANINGS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
@@ -224,9 +219,6 @@ def _object_in(text: str) -> Any:
         return read_json(text)
     except ValueError:
         return None
-
-
-# Texts of a value that may hold several: a list, or a cell with a list in JSON, in Python or with ``|`` between.
 
 
 class ListCellError(ValueError):

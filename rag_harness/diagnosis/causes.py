@@ -42,8 +42,7 @@ CAUSE_MEANINGS = {
 # One line of advice for each cause. A detail without a line has that of its cause.
 #
 # Advice never names a part or an option that a pipeline does not have: whoever answers with an own search is not told
-# to
-# set ours. What an experiment is made of says which it has.
+# to set ours. What an experiment is made of says which it has.
 
 REMEDIES: Mapping[tuple[str, str], str] = {
     ("Retrieval Miss", ""): "read the evidence beside the question: what would have to match?",
@@ -289,8 +288,6 @@ def remedy_of(cause: str, detail: str, ingredients: Collection[str]) -> str:
         return without
     return REMEDIES.get((cause, detail)) or REMEDIES[cause, ""]
 
-
-# How far the work on causes is, reported by its own name.
 
 CAUSES = "causes"
 """The name by which the work reports."""

@@ -15,8 +15,6 @@ from rag_harness.core.types import Chunk, Document
 from rag_harness.evaluation.measures.correctness import plain_terms, share_within
 from rag_harness.retrieval.retrievers import Rarity
 
-# The chunks and pages that an experiment could have found, and which pages are outdated.
-
 _TAG, _WORDS, _ELLIPSIS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>"), re.compile(r"\w+"), re.compile(r"…|\.\.\.")
 _SAME_TEXT, LEAST_SAME = 0.8, 24
 """Least share of a text, from its beginning or its end, that must match; and the least number of characters."""

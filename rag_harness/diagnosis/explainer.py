@@ -72,8 +72,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import SUMMARY_FILE
 from rag_harness.tables.wording import counted
 
-# Finds the cause of each failed trial of a run: collects failures, compares gold, runs interventions, diagnoses.
-
 _AT_ONCE = 64
 """Failed trials whose rows are in memory together."""
 ROWS_ONLY = "nothing was run again"
@@ -410,10 +408,9 @@ def _batches(failed: Iterable[_Failed]) -> Iterator[list[_Failed]]:
 # Why trials failed, from one replay to the next, in the cache: the same rows fail for the same reasons.
 #
 # Causes are found by the content of all that decides them: rows but for their times, cases, scores, failed gates,
-# options, documents, recordings, this package and the libraries that decide results. With them come the rows of
-# trials that were run again, and their prompts. Whatever could end otherwise the next time is not kept: a trial that
-# did
-# not come back, a pipeline or documents that are not known.
+# options, documents, recordings, this package and the libraries that decide results. With them come the rows of trials
+# that were run again, and their prompts. Whatever could end otherwise the next time is not kept: a trial that did not
+# come back, a pipeline or documents that are not known.
 
 KEPT_CAUSES = "causes"
 """The folder in the cache."""

@@ -40,11 +40,9 @@ from rag_harness.records.row import ExperimentResult, RetrievedChunk
 #
 # That is so where three things hold. A figure of the ground truth is in no passage of the evidence. The answer has a
 # figure of the evidence in its place. The answer would be right if the ground truth had that figure too: otherwise the
-# ground truth's figure may be computed from the evidence. Names of months and weekdays count as figures. The place of
-# a
+# ground truth's figure may be computed from the evidence. Names of months and weekdays count as figures. The place of a
 # figure is known from the words beside it, in the answer or in the evidence: "31 days" against "44 days". The same
-# figure
-# in another unit is a contradiction, too.
+# figure in another unit is a contradiction, too.
 
 _MONTHS_AND_DAYS = """
     january february march april may june july august september october november december

@@ -213,8 +213,6 @@ def changed_turns(case: Case, row: ExperimentResult, standalone: str) -> dict[st
     return found
 
 
-# What an agent's searches brought of what its answer needs, what of them is changed to find why it failed, and why.
-
 STOPPED = "+stop_searching"
 """Searches find nothing once all that is needed was found."""
 GOLD_SEARCHES = ("+gold_search_1", "+gold_search_2", "+gold_search_3")

@@ -40,12 +40,9 @@ from rag_harness.tables.summary import table
 # Compares two answers without an LLM: by refusal, figures, yes or no, cited pages, and words.
 #
 # The limits are those of comparing the surface. Two answers with the same figures and a cited page in common count as
-# the
-# same, even where one says the opposite in words. Two answers with the same meaning in wholly different words, without
-# a
-# figure, count as different. The compared answers come from one pipeline for one question: where they agree, they
-# mostly
-# share their words.
+# the same, even where one says the opposite in words. Two answers with the same meaning in wholly different words,
+# without a figure, count as different. The compared answers come from one pipeline for one question: where they agree,
+# they mostly share their words.
 
 WORDS = 0.3
 """Least F1 of the content words of two answers without figures that count as the same."""
@@ -146,8 +143,6 @@ def _list(names: Collection[str]) -> str:
 def _letters(text: str) -> str:
     return "".join(letter for letter in text.upper() if letter.isalnum())
 
-
-# The checks: for each measure what is changed, and what must hold of the new answer.
 
 DERIVED = {
     "metamorphic_case": "+capitals",
@@ -255,8 +250,6 @@ def broken(measure: str, original: Original, seed: int, before: ComparedAnswer, 
 def _seed(original: Original, seed: int) -> str:
     return f"{seed} {original.case.query.query_id}"
 
-
-# Scores the metamorphic checks of a run: a sample of its answers is asked again with one thing changed.
 
 REVISION = "1"
 """Raise this when the same two answers get another score, or when something else is changed."""

@@ -212,8 +212,6 @@ def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
 
 
-# Paraphrases questions with a chat model of role ``writer``.
-
 PROMPT = (
     "Write the question of the user in other words. Keep its meaning, its language, and every name, code, number and "
     "date as it is. Add nothing and answer nothing. Say only the new question."

@@ -367,9 +367,6 @@ def no_reruns() -> RerunSupport:
     return RerunSupport(refuse, fingerprint, data)
 
 
-# Derived trials of a finished run, run in this process: its settings, its experiments and an engine for them.
-
-
 def settings_of(said: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
     """Return the settings of a run from its ``run.json``. ``given`` replaces some of them; keys are the present ones.
 

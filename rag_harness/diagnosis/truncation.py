@@ -15,8 +15,7 @@ from rag_harness.records.row import ExperimentResult
 
 # A text without a full stop may be complete: "30 days" is. So a text is called cut off only with further evidence: its
 # last word, an unclosed bracket, the passage that it repeats and that goes on, or how the experiment's other answers
-# end.
-# The words are English; for other languages only the rules without words apply.
+# end. The words are English; for other languages only the rules without words apply.
 
 _LIMITED = frozenset(("length", "max_tokens", "max_output_tokens", "token_limit", "incomplete"))
 """Words by which servers report an answer that reached its limit: OpenAI, Anthropic, Gemini, OpenAI's Responses."""

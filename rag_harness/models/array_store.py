@@ -177,8 +177,6 @@ def _write_segment(file: Path, items: Mapping[bytes, Array]) -> None:
     write_atomically(file, content)
 
 
-# The stores of a run for vectors and scores: recordings first, then the local cache.
-
 NEVER_RECORDED = frozenset({"tokens"})
 """Kinds that are never recorded. Token vectors take 100 times a vector; recordings keep their pair scores instead."""
 

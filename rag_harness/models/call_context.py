@@ -13,8 +13,6 @@ from rag_harness.core.settings.removed import RARE_TABLE
 from rag_harness.core.types import Message, ToolCall, Usage
 from rag_harness.models.throttling import Turn
 
-# The state of one call of a chat model: its limits and its usage.
-
 IS_OVER = "rag_is_over"
 """The key of a response's extensions that says whether all of it has come and was read."""
 CALL = "rag_call"
@@ -197,8 +195,6 @@ def answer_too_long(author: str, said: str, longest: int) -> ModelOutputError:
         said[:_KEPT],
     )
 
-
-# Tools that a chat model is offered, in the form of OpenAI's protocol, and the calls that it asks for.
 
 offered: ContextVar[tuple[Mapping[str, Any], ...]] = ContextVar("offered", default=())
 """The tools of the requests that are made here."""

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from openai import APIError
 
 
-# Parser for streamed completions: server-sent events, merged into one answer.
-
 _END = b"[DONE]"
 
 
@@ -331,8 +329,7 @@ class Computed:
 
 # The parameters of a request that a model or its server does not take, and what it is asked with instead.
 #
-# Reasoning models of OpenAI want ``max_completion_tokens`` and no temperature; Groq has no logprobs; older servers
-# have
+# Reasoning models of OpenAI want ``max_completion_tokens`` and no temperature; Groq has no logprobs; older servers have
 # no schemas; some know no system message. A few are known by name. The rest say so: a refusal that names parameters is
 # answered by asking again without them. The prompt itself stays.
 

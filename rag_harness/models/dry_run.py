@@ -23,8 +23,6 @@ from rag_harness.core.types import Completion, Hit, Matrix, Message, Usage, Vect
 from rag_harness.models.array_store import ArrayStore, key_of
 from rag_harness.models.model_names import chat_name, embedder_lacks, embedder_name, reranker_lacks
 
-# The models of a dry run: those that are recorded, else those that answer in this process, else the mock.
-
 _ASKED_ELSEWHERE = ("writer_model", "writer_base_url", "rewrite_model", "rewrite_base_url", "user_model")
 """Options of models besides those of a profile. Without them the profile's chat model does the work, or a rule."""
 

@@ -48,8 +48,7 @@ def windows(starts: Sequence[int], borders: Sequence[int], size: int) -> Iterato
 
 # Encoding of texts as vectors, by a loaded sentence-transformers model.
 #
-# The digest of this file and its imports is part of an embedder's revision, so vectors made by other code are never
-# reused. Therefore this file has only code that decides vectors.
+# Vectors are kept under the revision of this code (``core.registry``): raise it where the code gives other vectors.
 
 _WINDOW = 220
 """Most word pieces that ``pieces`` reads at once."""
@@ -316,8 +315,6 @@ def create_sentence_transformers(parts: Parts) -> SentenceTransformersEmbedder:
     longest = settings.embed_max_tokens or DEFAULT_MAX_TOKENS
     return SentenceTransformersEmbedder(name, longest, settings.precision, settings.device)
 
-
-# Embeddings of an OpenAI-compatible endpoint.
 
 _BATCH = 100
 _MAX_TOKENS = 8191

@@ -20,8 +20,6 @@ from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.network_guard import LOOPBACK
 from rag_harness.models.throttling import Meter
 
-# The model endpoints of a run: the model of each role, and the chat models that call them.
-
 
 @dataclass(frozen=True)
 class Endpoint:

@@ -25,8 +25,7 @@ from rag_harness.models.throttling import Money, RateLimiter
 # The network transport: httpx2's interface over aiohttp's connections.
 #
 # With 64 calls in flight, a call through httpx2's own pool costs 1.8 ms of processor time, mostly for checking all
-# other
-# connections. Through aiohttp's pool it costs a quarter of that.
+# other connections. Through aiohttp's pool it costs a quarter of that.
 
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that aiohttp would add where the request has none."""
@@ -241,9 +240,6 @@ class _Leaving(httpx2.AsyncByteStream):
             await self._response.aclose()
         finally:
             self._over()
-
-
-# Limits for httpx2's synchronous client: bytes of a reply, and its total time.
 
 
 def bounds(server: str, seconds: float, most_bytes: int = MOST_REPLY_BYTES) -> dict[str, Any]:

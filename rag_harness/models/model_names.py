@@ -14,8 +14,6 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.settings.profiles import BUILT_IN_PROFILES, EMBEDDED_URL, MOCK, SIMULATED
 from rag_harness.core.settings.removed import RARE_TABLE
 
-# The adapter of a model, by the prefix of its name or guessed from the name.
-
 
 def embedder_name(settings: Settings) -> str:
     """Return the registered name of the embedder: ``name:model``, or guessed from the model's name."""
@@ -156,9 +154,6 @@ def _lacking_weights(model: str) -> str:
 
 def _hub_home() -> Path:
     return Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-
-
-# The device of local models.
 
 
 def there(device: str) -> str:

@@ -27,8 +27,7 @@ from rag_harness.models.embedders import DEFAULT_MAX_TOKENS, DEFAULT_MODEL, Sent
 
 # ONNX files, written and read without the package ``onnx``, which has 31 MB: the few fields that a BERT needs.
 #
-# A file is a message of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/): fields one after
-# another,
+# A file is a message of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/): fields one after another,
 # each a number, a kind and a value. The numbers of fields, types and attributes are those of
 # https://github.com/onnx/onnx/blob/main/onnx/onnx.proto.
 
@@ -170,10 +169,9 @@ def _number(message: memoryview, at: int) -> tuple[int, int]:
 # A BERT encoder as an ONNX graph, made of its weights: no torch, no exporter.
 #
 # Nodes are those fused ones of ONNX Runtime (domain ``com.microsoft``) that its own optimizer makes of an exported
-# BERT.
-# An export differs from one release of torch to the next; this graph follows from the weights alone. Of ``int8``
-# graphs,
-# weights are rounded per column, symmetrically, and what flows into a product is rounded while it runs, per text.
+# BERT. An export differs from one release of torch to the next; this graph follows from the weights alone. Of ``int8``
+# graphs, weights are rounded per column, symmetrically, and what flows into a product is rounded while it runs, per
+# text.
 
 _FUSED = "com.microsoft"
 _MOST_INT8 = 127
@@ -300,9 +298,8 @@ class _Graph:
 
 # Encoding of texts as vectors, by a BERT in ONNX Runtime.
 #
-# The digest of this file and its imports is part of the revision of such embedders, so vectors made by other code are
-# never reused. Each text is computed alone: eight-bit products round what flows into them by its largest value, so in
-# a
+# Vectors are kept under the revision of this code (``core.registry``). Each text is computed alone: eight-bit products
+# round what flows into them by its largest value, so in a
 # batch a text's vector would depend on the others. Chunks of 280 tokens take half as long again in batches of 2,048.
 
 _WINDOW = 220
@@ -362,7 +359,7 @@ def text_pieces(
     frame: tuple[int, int],
     dimension: int,
 ) -> Pieces:
-    """Return the word pieces of a text of any length, each with its last hidden state; see ``encoding.pieces``."""
+    """Return the word pieces of a text of any length, each with its last hidden state; see ``embedders``."""
     ids, spans = found
     cuts = windows([start for start, _ in spans], borders, min(_WINDOW, longest))
     read = [model.states([frame[0], *(ids[place] for place in cut), frame[1]])[1:-1] for cut in cuts]

@@ -66,8 +66,6 @@ if TYPE_CHECKING:
     from openai import APIError, AsyncOpenAI
 
 
-# The connection to a chat model: the openai SDK's client over the transports that record and meter.
-
 NO_KEY = "none"
 _IN_PROCESS = "http://embedded/v1"
 
@@ -154,8 +152,6 @@ def _app(settings: Settings) -> Any:
 
     return SimulatedApp(SimulatedModel.reading(settings.queries_path, read_map(settings.map, "rag_map")))
 
-
-# Chat models of any OpenAI-compatible endpoint, by the openai SDK: OpenRouter by default, or the embedded reader.
 
 _NEUTRAL = "Reply with the word OK."
 _LONGEST_END = 0.1

@@ -21,8 +21,7 @@ from rag_harness.core.types import Hit, Message
 # Prompts: two files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of the caller.
 #
 # Shipped prompts are in the studies, in authoring and in users. A file of the same name in the folder ``prompts``
-# replaces one.
-# ``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
+# replaces one. ``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
 
 _PACKAGE = Path(__file__).parents[1]
 _SLOT = re.compile(r"\{(context|question)\}")
@@ -140,8 +139,6 @@ def _closed_alone(reply: str) -> re.Match[str] | None:
     return closed if behind in ("", "\n", "\r", "{") else None
 
 
-# Parser for JSON in a chat model's reply.
-
 _MOST_TRIED = 50
 """Braces of a reply from which an object is read; a formula may have many."""
 _DECODER = json.JSONDecoder()
@@ -176,8 +173,6 @@ def _objects_in(text: str) -> Iterator[Mapping[str, Any]]:
             yield found
         at = text.find("{", end)
 
-
-# Requests that a chat model repeats until its reply is usable; each time it is told the fault.
 
 _T = TypeVar("_T")
 

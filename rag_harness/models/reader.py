@@ -354,8 +354,6 @@ def _listed(words: Iterable[str]) -> str:
     return ", ".join(shown[: 2 * SHOWN_PER_STEP]) + more or "none"
 
 
-# The baseline reader: it quotes the context's best units with citations, or says that there is no answer.
-
 NOT_IN_CONTEXT = "I don't know. The provided context does not answer this."
 WITHOUT_CONTEXT = "I don't know."
 
@@ -419,8 +417,6 @@ def _quote(findings: Findings) -> str:
         written += f"{gap}{quoted} [Source {unit.source}]"
     return written
 
-
-# Bodies of the OpenAI chat completions API: parser for requests, writer of answers and errors.
 
 MODEL = BASELINE_READER
 PIECE_CHARS = 32
@@ -557,8 +553,6 @@ def models_body() -> dict[str, Any]:
     """Return the body of the list of models."""
     return {"object": "list", "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "rag-harness"}]}
 
-
-# The ASGI app of the baseline reader, with the interface of OpenAI's chat completions.
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]

@@ -18,8 +18,6 @@ from rag_harness.core.text.languages import ENGLISH, LANGUAGES
 from rag_harness.core.text.sentences import sentence_texts
 from rag_harness.core.text.terms import answer_kind, figures, kind_words, term, terms, tokens
 
-# Parser for a prompt: its sources and its question.
-
 # Reading is bounded. Retrieval puts a few kB into a prompt, so the limits never cut a real RAG prompt.
 MAX_CONTEXT_CHARS = 200_000
 MAX_QUESTION_CHARS = 4_000
@@ -98,8 +96,6 @@ def _consecutive(pattern: re.Pattern[str], context: str) -> list[re.Match[str]]:
             heads.append(match)
     return heads
 
-
-# Units of Markdown text: sentences, list items and table rows that an answer can quote.
 
 MAX_UNITS = 3_000
 LONGEST = 600
@@ -351,9 +347,6 @@ def same_thing(first: Unit, second: Unit) -> bool:
     return bool(ours and theirs) and len(ours & theirs) / min(len(ours), len(theirs)) >= SAME_THING
 
 
-# The languages of a prompt: of its question, and of each source.
-
-
 @dataclass(frozen=True, slots=True)
 class PromptLanguages:
     """The language of the question, and that of each source by its number."""
@@ -371,8 +364,6 @@ def languages_in(prompt: Prompt) -> PromptLanguages:
         spoken(prompt.question, among), {number: language or among[0] for number, language in found.items()}
     )
 
-
-# Parser for a question: its terms, the terms of the story around it, and the kind of token it asks for.
 
 MAX_TERMS = 48  # a longer "question" is a pasted text
 BOOSTS = {"code": 2.0, "number": 1.5, "name": 1.5}  # "HK-204" or "Norway" says more about the topic than "order"

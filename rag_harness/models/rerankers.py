@@ -23,7 +23,7 @@ from rag_harness.models.model_names import there, token_batches
 
 # Logits of pairs by a loaded cross-encoder.
 #
-# They are stored under the digest of this file, so this file has only code that decides scores.
+# They are stored under the revision of this code (``core.registry``): raise it where the code gives other scores.
 
 Pair = tuple[str, str]
 """A query and the text of a chunk."""
@@ -52,9 +52,6 @@ def _counts(model: Any, pairs: Sequence[Pair]) -> list[int]:
 
 def _as_it_is(logits: Any) -> Any:
     return logits
-
-
-# A cross-encoder of sentence-transformers, which reads query and chunk together.
 
 
 class CrossEncoderReranker:
@@ -162,8 +159,6 @@ def create_cross_encoder(parts: RetrievalParts) -> CrossEncoderReranker:
     return CrossEncoderReranker(model, pairs, refuse, revision, settings.precision, settings.device)
 
 
-# MaxSim of token vectors: the score of late interaction that is stored.
-
 DECIMALS = 6
 """Decimal places of every score that is compared, stored or returned. Sums in single precision differ from the seventh
 place on, depending on the number of threads and on the batch."""
@@ -188,10 +183,8 @@ def rounded(values: npt.ArrayLike) -> MaxSims:
 
 # ``embedded/late-interaction``: token-level matching with the embedding model's own last hidden states.
 #
-# MaxSim (Khattab & Zaharia, "ColBERT", 2020) is the best cosine of each query token with a token of the chunk,
-# averaged
-# over the query. MiniLM was not trained for it, so it is combined with BM25 and the dense score, each as a z-score
-# over
+# MaxSim (Khattab & Zaharia, "ColBERT", 2020) is the best cosine of each query token with a token of the chunk, averaged
+# over the query. MiniLM was not trained for it, so it is combined with BM25 and the dense score, each as a z-score over
 # the candidates. docs/dev/results/validation.md has the measurements.
 
 MODEL = "embedded/late-interaction"

@@ -51,8 +51,6 @@ def somebody_waits() -> Iterator[None]:
         patience.reset(token)
 
 
-# Failures of a chat endpoint: which are temporary, how long to wait, and errors with status 200.
-
 _HALTING = {"401", "402", "403", "404", "model_not_found", "invalid_api_key", "insufficient_quota"}
 """A rejected key, no credit, no permission, no such model. No later call can succeed."""
 _NO_SUCH_MODEL = "not a valid model"
@@ -171,8 +169,6 @@ def transport_errors() -> tuple[type[Exception], ...]:
 
     return HTTPError, ValueError, ConnectionError
 
-
-# Retries of a call after temporary failures, as the caller's ``Patience`` says.
 
 _T = TypeVar("_T")
 

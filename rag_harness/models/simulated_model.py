@@ -106,8 +106,6 @@ def one_of(items: Sequence[_T], *words: object) -> _T:
     return items[int(drawn(*words) * len(items))]
 
 
-# The questions that the simulated model knows, with their gold answers and the quotes that hold the evidence.
-
 Sources = Sequence[tuple[str, str]]
 """A context: the file and the text of each source, in the order of the prompt."""
 
@@ -197,8 +195,6 @@ def _one_line(text: str) -> str:
     return " ".join(without_marks(text).split())
 
 
-# Makes a wrong statement of a right one: another number, another name, or a turned negation.
-
 _NUMBER = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:,\d{3})+|\d+)(?![\w:/-]|[.,:]\d)")
 _WRONG_ANSWERS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}(?: [A-Z][a-z]+)*")
 _VERDICT = re.compile(r"\A(Yes|No)\b")
@@ -279,8 +275,6 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
 
 
-# The simulated model: which fault it makes for a question and a context, and what it answers then.
-
 I_DONT_KNOW = "I don't know."
 """What the model says when it declines."""
 
@@ -292,7 +286,7 @@ class SimulatedAnswer:
     Attributes:
         text: what the model says.
         outcome: whether that is right, wrong, or no answer. An answer with a false part or a wrong citation is wrong.
-        fault: the fault that was planted, a key of ``fault_rates.FAULTS``; empty for none.
+        fault: the fault that was planted, a key of ``FAULTS``; empty for none.
         steps: reasoning steps. They name the sources that were used, and no fault.
     """
 
@@ -303,7 +297,7 @@ class SimulatedAnswer:
 
 
 class SimulatedModel:
-    """A model that knows questions and their gold, and makes faults at the rates of ``fault_rates``.
+    """A model that knows questions and their gold, and makes faults at the rates of ``FAULTS``.
 
     Whether a question meets a fault is drawn once a seed and question, whatever the context is. So two experiments
     differ only in what their contexts hold, and in the lower rates of reasoning.

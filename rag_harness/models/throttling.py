@@ -210,9 +210,6 @@ class SpendLimit(Protocol):
         ...
 
 
-# The limiter: a queue of calls that wait for their turn, first come, first served.
-
-
 @dataclass(eq=False, slots=True)
 class _Waiting:
     tokens: float
@@ -375,9 +372,6 @@ class Budget:
 def in_parts(usd: float) -> int:
     """Return USD as a whole number of parts."""
     return round(usd * PARTS_OF_A_DOLLAR)
-
-
-# The meter of a run in one process: one budget, and one limiter for each base URL.
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,6 @@
-"""The report for sharing: one HTML file that opens offline, and Markdown for a pull request.
+"""What is shared of a run: one HTML file that opens offline, Markdown for a pull request, and exports.
 
-A section (``sections/``) is a function of the runs. It returns its figures once, as ``content``; ``html`` shows them.
-``payload/`` packs every trial for the page's script, which filters and opens them. ``comment/`` writes the Markdown: a
-run in brief.
-
-The plugin and ``rag-harness report`` call this room. It reads ``report``'s tables, and never computes a figure of its
-own that the terminal does not have. Begin reading with ``html.py``.
+A section is a function of the runs; ``html`` shows its content, ``payload`` packs every trial for the page's script,
+``comment`` is a run in brief. Plugin and commands call it. It reads tables, and shows no figure that the terminal
+does not have. Begin reading with ``report.py`` and ``content.py``.
 """

@@ -39,8 +39,6 @@ from rag_harness.tables.standings import Lead
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.wording import counted
 
-# The verdict of a run: a line that says it, the run that it is of, and the gates that fail or are undecided.
-
 
 def verdict_line(brief: Brief, run: Run) -> str:
     """Return how the run came out, with what failed, and the number of gates of each verdict."""
@@ -175,8 +173,6 @@ def _cell(found: SuiteTable, measure: str, is_best: bool, is_sure: bool) -> str:
     return f"**{said}**{' ★' if is_sure else ''}{f' {markdown_text(bounds(*between, unit))}' if between else ''}"
 
 
-# What changed against the runs before, and against the saved run that this one was compared with.
-
 _SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
 _RUNS, _SENTENCES, _ROWS = 2, 2, 5
 _Before: TypeAlias = "tuple[str, str, Callable[[], Comparison]]"
@@ -277,8 +273,6 @@ def _against_saved(run: Run, now: SavedRun, before: SavedRun) -> Comparison:
     check_whole(run.output)
     return compare(*on_common_data(now, before))
 
-
-# The worst trials: what was asked, what was expected, and why the answer is wrong.
 
 _SHOWN = 3
 

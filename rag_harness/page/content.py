@@ -15,8 +15,6 @@ from rag_harness.tables.suite_table import SliceLabels, SuiteTable
 from rag_harness.tables.summary import SHORT_MEASURE_NAMES
 from rag_harness.tables.wording import better_of
 
-# The content of a section, independent of HTML: text, tables, figures.
-
 Tone = Literal["", "good", "bad", "unsure", "mute"]
 """The meaning of a cell. It is shown by more than a colour."""
 

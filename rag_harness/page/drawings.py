@@ -75,8 +75,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import SHORT_MEASURE_NAMES
 from rag_harness.tables.wording import counted, joined_names
 
-# The figure that compares the experiments: a panel for each main measure, a row with an interval for each of them.
-
 _MAIN = ("recall@5", "evidence_recall", "faithfulness", "answer_relevancy")
 _OTHERS = ("g_mean", "factuality", "answer_correctness", "nugget_recall", "token_f1")
 """Where a run has few of the main measures, these fill the figure."""
@@ -327,8 +325,6 @@ def _figures(found: Mapping[str, float], clusters: Sequence[str] | None) -> list
     return [value_said(sum(values) / len(values)), *quantiles, value_said(values[-1])]
 
 
-# A heat map of each measure on each slice of the cases, which shows weak slices.
-
 _MOST_VALUES = 8
 """A label with more values is a name, not a slice."""
 _MOST_SLICES = 16
@@ -405,8 +401,6 @@ def _safe(name: str) -> str:
     """Return a name in the form of an id. Different names stay different."""
     return "".join(c if c.isascii() and c.isalnum() else f"-{ord(c):x}-" for c in name)
 
-
-# Figures about stated confidence: risk over coverage, and calibration.
 
 _POINTS = 200
 _BINS = 10
@@ -539,8 +533,6 @@ def _pie(ident: str, name: str, count: Counter[str], kinds: list[str]) -> str:
     slices = tuple(PieSlice(kind, float(count[kind]), kind_fill(kind)) for kind in kinds)
     return pie(Pie(ident=ident, title=f"{name}: {count.total():,} answers", slices=slices))
 
-
-# Figures of quality against time and money, with the Pareto front of the experiments.
 
 _TRADE_OFFS_FEWEST = 2
 _FRONT = "The stepped line joins the experiments that no other beats on both. Bars are 95 % intervals."

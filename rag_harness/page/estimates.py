@@ -70,8 +70,6 @@ def estimate_in_words(found: Estimate | None, unit: str = "share") -> str:
     return f"{value_said(found.value, unit)} {interval_said(found.low, found.high, unit)}"
 
 
-# Which experiments are drawn, and in which colours: the same in every figure of a page.
-
 MOST_COLOURS = 8
 """More colours cannot be told apart. More experiments have one colour, and each has a chart or a row of its own."""
 _MOST_DRAWN = 16
@@ -138,8 +136,6 @@ def _quality(run: Run, names: Iterable[str]) -> str:
     return next((measure for measure in QUALITY if any(table.has(measure) for table in tables)), "")
 
 
-# The colour and pattern of each kind of answer: the same in charts, tables and the list of trials.
-
 _BLUE, _ORANGE, _GREEN, _PINK, _, _OCHRE, _VIOLET, _GREY = range(8)
 _SOLID, _RISING, _FALLING, _LEVEL, _UPRIGHT, _CROSSED, _, _SQUARED = range(8)
 
@@ -167,8 +163,6 @@ def kind_class(kind: str) -> str:
     """Return the class of ``charts.css`` that has the same colour and pattern; "" for what is no kind of answer."""
     return f"kind-{kind.lower().replace(' ', '-')}" if kind in CATEGORIES else ""
 
-
-# Draws a gate as a bar: its value with the interval, or the bounds that decide, against the threshold.
 
 _MARGIN = 1.05
 _UNITS = {"ms": "ms", "usd": "US dollars", "tokens": "tokens"}

@@ -13,8 +13,6 @@ from rag_harness.core.types import GOLDEN
 from rag_harness.page.run import Run
 from rag_harness.tables.wording import joined_names
 
-# How much room each part of a comment has, and foreign text that is cut to it.
-
 _MORE = "…"
 
 

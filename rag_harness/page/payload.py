@@ -158,8 +158,6 @@ def _shown(table: SuiteTable, measure: str, position: int) -> float | None:
     return None if isnan(value) else float(f"{value:.4g}")
 
 
-# Stores prompts as pieces: numbers of stored chunks, and the texts between them, once each.
-
 PromptPieces = list[list[object]]
 """A list for each message: its role, then a number for each piece: n is text n of the pool, -n - 1 is chunk n."""
 
@@ -240,8 +238,6 @@ def _named(hit: StepHit) -> str:
     is_within = not hit.filename or document_of(hit.chunk_id) == hit.filename
     return hit.chunk_id if is_within else f"{hit.filename}#{hit.chunk_id}"
 
-
-# Makes the details that the page shows when a trial is opened.
 
 Chunk = tuple[str, str, str, str, str, str]
 """Id, text, file, section, version, date."""
@@ -388,8 +384,6 @@ def _short(value: float | None) -> float | None:
     """Return a number rounded for people."""
     return None if value is None else float(f"{value:.4g}")
 
-
-# Packs all trials of all runs as JSON for the page's script.
 
 BLOCK = 250
 """Trials whose details are unpacked together."""

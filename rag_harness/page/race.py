@@ -19,8 +19,6 @@ from rag_harness.page.charts.plots import Better
 from rag_harness.page.content import Block, Cell, Figure, Prose, Section, Table, Tone, word_cells
 from rag_harness.page.run import Run
 
-# Figures of a race of configurations: who was still in, and what each finds for what it gives a model to read.
-
 _KINDS: Mapping[str, int] = {
     "chosen": 3,
     "today": 1,

@@ -35,8 +35,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import SUMMARY_FILE, made_up
 from rag_harness.tables.wording import counted
 
-# A run as the report reads it, from the files of an output folder only.
-
 DOCUMENTS = "documents"
 """The digest of all documents, which older runs did not keep."""
 UNJUDGED = (

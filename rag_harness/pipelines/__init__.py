@@ -1,1 +1,6 @@
-"""Pipelines: the parts of an experiment, services and apps under test, a user's own, and simulated users."""
+"""What an experiment is made of: parts, traces, services, apps under test, and a user's own pipelines.
+
+``parts`` hands out data, models and retrieval, ``trace`` notes the steps of an answer, ``experiments`` finds an
+experiment by its name. Studies, engine, frontends and service call it. It imports no study, measure or judge. Begin
+reading with ``parts.py``.
+"""

@@ -21,8 +21,6 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.builder import Retrieval, spec_of
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 
-# Builds the experiment of a configuration.
-
 DEFAULT_SHAPE: Mapping[str, Any] = {"retriever": "dense", "dense_weight": 0.5, "rerank": True, "prompt": "e3"}
 """Values of the parameters that are no options, where a configuration does not name them."""
 

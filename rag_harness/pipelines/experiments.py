@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from rag_harness.core.settings.endpoints import EndpointSpec
 
 
-# The shipped experiments are a table, ``studies/experiments.py``. Other packages register theirs under the entry
-# point ``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. The description of a service makes it an
-# experiment (``endpoint/``). Studies, plugin, commands and service call this room. It imports no study, measure or
-# judge.
-# Public: the functions below, and ``parts.RunParts``. Begin reading with ``parts``.
+# The shipped experiments are a table, ``studies/experiments.py``. Other packages register theirs under the entry point
+# ``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. The description of a service makes it an
+# experiment (``endpoint/``).
 
 # Suites that do not use the plugin import this file for the names of the experiments. So it imports everything else
 # inside functions.

@@ -20,8 +20,6 @@ from rag_harness.models.prompts import EMPTY, REMEMBERED, TRIES, Fault, Prompts,
 from rag_harness.pipelines.trace import Trace
 from rag_harness.records.expectations import AnswerSeen, looked_at, tells_by_words
 
-# What a simulated user hears and does: it says something, or ends the conversation.
-
 GOAL = "the goal is reached"
 GIVES_UP = "the user gives up"
 
@@ -119,8 +117,7 @@ def _plain(text: str) -> str:
 #
 # It opens; gives the facts that an answer asks for; asks the next question when it has an answer; says a declined
 # question once more, with all it knows; tells what nobody asked for; and ends at the goal, in a loop, or when nothing
-# is
-# left to say. The persona has no part in it.
+# is left to say. The persona has no part in it.
 
 _POLITE = ("anything else", "something else", "help you", "let you know", "like to know more", "more information",
            "other questions", "further questions", "does that help", "does this help")  # fmt: skip

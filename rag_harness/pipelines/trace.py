@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from rag_harness.core.protocols import ChatModel, Reranker, Retriever
 
 
-# Live view of a pipeline: first the context of the answer, then the answer while the model writes it.
-
 _SHOWN = ("generate", "answer")
 """Stage and role of the calls that write the answer. Calls of a judge or a rewriter are not shown."""
 
@@ -102,8 +100,6 @@ def kept_meanwhile(messages: Sequence[Message]) -> Iterator[None]:
     finally:
         turn.cancel()
 
-
-# The trace of a pipeline on one query: times, hits, and the stage that failed.
 
 _T = TypeVar("_T")
 
@@ -265,9 +261,6 @@ def call_of(role: str, said: Completion, messages: Sequence[Message]) -> Call:
     )
 
 
-# A step of an agent while it runs: what went in, what came out, and what it took.
-
-
 @dataclass
 class TrialStep:
     """A step while it runs. The pipeline sets what came out; time and calls are noted.
@@ -314,9 +307,6 @@ class TrialStep:
         )
 
 
-# Hits that the harness gives in place of searches of an agent, when it runs a failed trial again.
-
-
 @dataclass(frozen=True, slots=True)
 class GivenSearches:
     """The searches of a trial that are not made. It can be pickled, and is sent to workers.
@@ -354,8 +344,6 @@ def given_to(number: int) -> Sequence[Hit] | None:
     searches = _given.get()
     return None if searches is None else searches.of(number)
 
-
-# The trace of an agent: each search, each call of a tool and each call of a model is a step of its own.
 
 SearchFunction: TypeAlias = Callable[[str, int], "Sequence[Hit] | Awaitable[Sequence[Hit]]"]
 """Query and number of hits -> the hits, best first. It may be ``async def`` or ``def``."""

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.otel.in_process import TracedTrial
 
 
-# From a trace to a pipeline's output: documents are placed, and steps, retrieved hits and context come of them.
-
 SOURCE = "search"
 """Source of the hits that a trace tells."""
 _SHOWN = 100
@@ -122,8 +120,6 @@ def _stage(step: SeenStep, found: Mapping[int, FoundDocument], hits: Sequence[Hi
     return Stage(step.name, step.ms, calls, step.detail, step.kind, step.input, step.output, own)
 
 
-# The text of what an app returned, by the shapes that frameworks give it.
-
 _KEYS = ("answer", "response", "output", "result", "content", "text", "replies", "messages")
 """Keys or attributes that may hold the text, in this order: those of chains, query engines, agents and messages."""
 _DEEPEST = 6
@@ -177,9 +173,6 @@ def _of_list(items: list[Any] | tuple[Any, ...], depth: int) -> str | None:
     if parts:
         return "".join(parts)
     return _text(items[-1], depth + 1) if items else None
-
-
-# Dates and times of an app's answer whose HTTP calls were replayed.
 
 
 def as_recorded(told: PipelineOutput, calls: AppCalls) -> PipelineOutput:
@@ -330,7 +323,7 @@ def _completed(said: PipelineOutput, told: PipelineOutput) -> PipelineOutput:
 
 
 def in_process() -> Any:
-    """Return the room that knows the SDK of OpenTelemetry."""
+    """Return the module that knows the SDK of OpenTelemetry."""
     try:
         from rag_harness.pipelines.otel import in_process as provider
     except ImportError as error:
@@ -339,8 +332,6 @@ def in_process() -> Any:
         ) from error
     return provider
 
-
-# An app under test as the pipeline of an experiment: with the documents that its chunks are looked up in.
 
 CODE = ("rag_harness.pipelines.traced_app", "rag_harness.pipelines.otel.in_process")
 """The modules that decide what is read off a trace."""
@@ -373,8 +364,6 @@ def traced_experiment(experiment: Experiment, parts: RunParts, provider: Any) ->
     bound = pipeline.bound(experiment.id, placing, provider)
     return replace(experiment, pipeline=bound, ingredients=known, code={**experiment.code, "traces": CODE})
 
-
-# A trace that was kept, as a question with its answer: what a pipeline said to somebody, and how it came to that.
 
 _USERS = ("user", "human")
 

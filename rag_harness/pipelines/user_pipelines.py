@@ -22,8 +22,6 @@ from rag_harness.models.prompts import split_reply
 from rag_harness.models.recording.playback import AppCalls, answering_app
 from rag_harness.records.document_ranking import document_of
 
-# A pipeline of a user's own as an experiment: a name, and the modules that its code is in.
-
 
 def declared(name: str, pipeline: Pipeline, data: str, made_in: str = "") -> Experiment:
     """Return the experiment ``name`` of an object of the user's own, which declares nothing and is asked nothing.
@@ -51,8 +49,7 @@ def written_in(function: Any) -> str:
 # What a pipeline of a user's own returns, in the forms that people have, as an output.
 #
 # An answer is a text, or stands in a mapping or an object under one of a few names; its contexts are texts, mappings,
-# or
-# the documents of LangChain, LlamaIndex and Haystack. Objects are read by their attributes, so no framework is
+# or the documents of LangChain, LlamaIndex and Haystack. Objects are read by their attributes, so no framework is
 # imported.
 
 _ANSWERS = ("answer", "result", "response", "output", "output_text", "text", "content", "data", "replies")
@@ -289,8 +286,6 @@ def _call(function: Callable[[Any], Any], given: Any, name: str) -> Any:
         # asyncio cannot pass a StopIteration on: the caller would wait for ever.
         raise RuntimeError(f"{name} raised StopIteration") from error
 
-
-# A pipeline of a user's own whose HTTP calls are recorded and replayed.
 
 ReplayedBefore = Callable[[], str]
 """Returns when the oldest recording was made that a pipeline was set up from; empty without one."""

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from rag_harness.records.row import ExperimentResult, RetrievedChunk
 
 
-# The document of a chunk, and the ranking of documents from a ranking of chunks.
-
-
 def document_of(chunk_id: str) -> str:
     """Return the document of a chunk: the part of its id before the last ``#``, or the whole id without one."""
     return chunk_id.rpartition("#")[0] or chunk_id
@@ -33,9 +30,6 @@ def place_documents(chunk_ids: Sequence[str]) -> list[str]:
         document = document_of(chunk_id)
         placed[document if document not in placed else f"\0hit {rank}"] = None
     return list(placed)
-
-
-# Ranks retrieved chunks as documents, for gold that names documents.
 
 
 def _looked_up(case: Case | None, chunk: RetrievedChunk) -> str:

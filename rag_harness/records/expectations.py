@@ -43,8 +43,6 @@ __all__ = [
 ]
 
 
-# The base class of a kind of expectation, what it is shown of an answer, and what it says.
-
 LONGEST = 200_000
 """The most characters of an answer that are looked at. Longer ones are not checked, and that is said."""
 
@@ -194,8 +192,6 @@ def true_problem(wanted: Any) -> str:
     """``true``: the opposite is written with ``not``."""
     return "" if wanted is True else f'write true, and for the opposite {{"not": …}}; found {wanted!r:.40}'
 
-
-# Expectations of one answer that no answer can keep at once.
 
 _LIMITS = (("max_words", "min_words"), ("max_chars", "min_chars"))
 _SINGLE = ("equals", "language", "decides", "finishes")
@@ -367,9 +363,6 @@ def _options(kind: ExpectationKind, options: Mapping[str, Any]) -> str:
         if isinstance(value, bool) != (kind.options[key] is bool) or not isinstance(value, kind.options[key]):
             return f"{key} is {in_short(value)}. Write {_WRITTEN.get(kind.options[key], 'a number')}"
     return ""
-
-
-# Looks at an answer with the expectations of its case, and makes one figure of what was found.
 
 
 @dataclass(frozen=True)

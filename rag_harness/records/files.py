@@ -400,9 +400,6 @@ class PromptFiles:
             ) from error
 
 
-# Checks that result files are whole: each row fits the schema, each query has one row, and each score has a row.
-
-
 @dataclass
 class FileCheck:
     """What was found in one result file."""

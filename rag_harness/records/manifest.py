@@ -25,8 +25,7 @@ from rag_harness.records.row import ExperimentResult, first_problem
 # and of this one as far as it came.
 #
 # It is written before anything is asked, and the run's ``run.json`` takes it away. So it stays after whatever ends a
-# run
-# without results: a service that is down, a setting that cannot be used, a key press, a killed process.
+# run without results: a service that is down, a setting that cannot be used, a key press, a killed process.
 
 BEGUN = "begun.json"
 

@@ -16,8 +16,6 @@ from rag_harness.core.settings.profiles import BASELINE_READER
 from rag_harness.core.types import NEGATIVE, Query, TrialId
 from rag_harness.records.json_safe import AsItIs, Metadata, StorableText, has_finite_floats, storable
 
-# What a row is made of: hits, stages with their calls, decisions, an error.
-
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Scores = Annotated[dict[str, Finite], AsItIs(has_finite_floats)]
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -433,9 +431,6 @@ def first_problem(error: ValidationError) -> str:
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
     return f"{field}: {first['msg']}" if field else str(first["msg"])
-
-
-# The JSON Schema of a row of results.
 
 
 def row_schema() -> Schema:

@@ -15,8 +15,7 @@ from rag_harness.records.json_safe import read_json, storable
 from rag_harness.records.row import ExperimentResult, numbered_lines
 
 # A line says what was judged and by whom. ``row`` is a digest of the row's judged fields, ``gold`` a digest of the
-# other
-# texts. As with rows, keys are only ever added. Readers ignore keys that they do not know.
+# other texts. As with rows, keys are only ever added. Readers ignore keys that they do not know.
 
 SCORES = "scores"
 """Folder beside the result files."""

@@ -1,6 +1,5 @@
 """Retrieval of chunks for a query: chunking, vector indexes, BM25, ranking.
 
-``retrieval.py`` makes a ``Retrieval`` from an ``IndexSpec``. Each file of ``chunking/`` is a chunker, and each of
-``indexes/`` the adapter of a technology. Every room above calls it. It never calls a
-chat model and knows no gold. Begin reading with ``retrieval.py``.
+``builder`` makes a ``Retrieval`` from an ``IndexSpec``, ``retrievers`` search it. Pipelines, studies, engine and
+service call it. It never calls a chat model and knows no gold. Begin reading with ``builder.py``.
 """

@@ -22,21 +22,17 @@ from rag_harness.core.types import Chunk, Hit
 #
 # The steps are those of Lucene's EnglishAnalyzer: split words by Unicode's UAX #29, remove a possessive 's, convert to
 # lower case, drop Lucene's 33 stop words, stem by Porter's algorithm of 1980. A text in another language with rules
-# loses
-# its own elided words and stop words, and is stemmed by its own Snowball stemmer; without rules it is taken as
+# loses its own elided words and stop words, and is stemmed by its own Snowball stemmer; without rules it is taken as
 # English.
 #
 # Two things differ from Lucene: lengths are exact and not rounded to a byte, and scripts without blanks between words
-# are
-# cut into pairs of characters, as by its CJKAnalyzer. docs/dev/results/validation.md compares the results with
+# are cut into pairs of characters, as by its CJKAnalyzer. docs/dev/results/validation.md compares the results with
 # Anserini.
 #
 # The scores equal those of bm25s to the last bit; tests check that. bm25s itself takes 0.2 s to import, in every
-# process
-# that reranks.
+# process that reranks.
 #
-# Source: Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; k1 = 0.9 and b = 0.4
-# are
+# Source: Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; k1 = 0.9 and b = 0.4 are
 # Anserini's.
 
 K1, B = 0.9, 0.4

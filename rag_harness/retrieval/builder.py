@@ -377,9 +377,6 @@ class _Reranking:
         return getattr(self._retrieval, name)
 
 
-# Retrieval that finds chunks by other texts than their own: by summaries of them, say.
-
-
 class Rewritten(Retrieval):
     """The chunks of ``of``, with the texts that ``writer`` makes of them.
 

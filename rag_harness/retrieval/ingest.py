@@ -20,8 +20,6 @@ from rag_harness.core.types import Chunk, Document
 from rag_harness.data.loaders.child_process import GUESSED, read_in, unread_parts
 from rag_harness.models.array_store import key_of
 
-# The summary of ingested documents, which is added up.
-
 _NAMED = 5
 """Most documents without text that are named."""
 
@@ -124,8 +122,6 @@ def _missed(text: str, spans: Sequence[tuple[int, int]]) -> int:
         covered = max(covered, end)
     return missed
 
-
-# Near-duplicates: chunks that repeat a chunk of an earlier document, found by shared shingles (runs of words).
 
 NEAR_DUPLICATE_SHARE = 0.9
 """Share of common runs from which a report names near-duplicates."""

@@ -21,8 +21,6 @@ from rag_harness.core.text.terms import term, terms, tokens
 from rag_harness.core.threads import on_local_thread
 from rag_harness.core.types import Chunk, Hit, Message, Vector
 
-# The retrieve step: from a query's text to ranked hits.
-
 RRF_K = 60
 """Damping of reciprocal rank fusion. Cormack, Clarke & Büttcher 2009 found 60 good, and other values similar."""
 
@@ -266,9 +264,6 @@ def _pairs(request: tuple[str, tuple[Hit, ...]]) -> Hashable:
     return query, tuple((hit.chunk.chunk_id, hit.score, *hit.scores.items()) for hit in hits)
 
 
-# Weights of words: rare words of an index weigh more.
-
-
 class Rarity:
     """The weight of a word of a question: its IDF over the chunks of an index.
 
@@ -289,11 +284,9 @@ class Rarity:
 #
 # The rules and their numbers were chosen on the half of the conversations that is for that, before the other half was
 # looked at (docs/dev/results/conversations.md). What was tried and gained half a turn of 51 there at most is not in:
-# the
-# sentences of the last exchange in place of words, the words since the last change of subject alone, a greater weight
-# of
-# what the user said or of what was said last, a second search for the turn alone, and whether the pages spoken of have
-# its words.
+# the sentences of the last exchange in place of words, the words since the last change of subject alone, a greater
+# weight of what the user said or of what was said last, a second search for the turn alone, and whether the pages
+# spoken of have its words.
 
 MOST_CARRIED = 24
 """The most words that a turn takes over.

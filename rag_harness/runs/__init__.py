@@ -1,6 +1,6 @@
-"""Many trials at once: from cases to rows that are on the disk.
+"""Many trials at once: from cases to rows that are on the disk, and the gates on them.
 
-``loop`` runs trials, ``trial`` answers one and makes its row, ``row_judging`` scores it, ``journal`` keeps both before
-anybody sees them. ``golden/`` is the experiment that only retrieves, ``distributed/`` runs trials on a Ray cluster.
-The plugin and ``derived`` call this room. It never prints, and never judges a gate. Begin reading with ``loop.py``.
+``engine`` runs trials, ``trial`` answers one and makes its row, ``judging`` scores it, ``journal`` keeps both before
+anybody sees them. The plugin, notebooks, diagnosis and tables call it. It prints nothing. Begin reading with
+``engine.py`` and ``trial.py``.
 """

@@ -74,8 +74,6 @@ class DependentJobs(Generic[_T]):
         return found
 
 
-# Runs trials on one background event loop, ahead of the tests that wait for them.
-
 _R = TypeVar("_R")
 Job = Callable[[], Coroutine[Any, Any, _T]]
 Keep = Callable[[_T], Awaitable[None]]

@@ -75,9 +75,6 @@ def asked_now(fingerprint: Callable[[Experiment], str]) -> Callable[[Experiment]
     return found
 
 
-# What decides the rows of an experiment, and whether rows of an earlier run are still its rows.
-
-
 class Identities:
     """Works out each fingerprint once.
 

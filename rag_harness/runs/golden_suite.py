@@ -146,8 +146,6 @@ def _counted(hits: Sequence[Hit], left_out: frozenset[str]) -> list[Hit]:
     return [replace(hit, rank=rank) for rank, hit in enumerate(counted, 1)]
 
 
-# The retriever under test, by its name: a stage of the run's own retrieval, or the retrieve step of an experiment.
-
 RETRIEVERS = ("dense", "bm25", "hybrid", "reranked")
 
 
@@ -186,9 +184,6 @@ def retrieve_step(experiment: Experiment) -> Retriever:
         f"Experiment {experiment.id!r} retrieves nothing that could be tested. Give its pipeline a method "
         f"retrieve(query, k), or choose another with --rag-retriever."
     )
-
-
-# The golden suite of a run, in one process: its entries, and the experiment that looks them up.
 
 
 class GoldenSuite:

@@ -17,8 +17,7 @@ from rag_harness.core.errors import CriticalError
 from rag_harness.core.files import APPENDING, remove_unless_open
 
 # A process holds a lock beside its file as long as it lives; any death frees the lock. A file whose lock is free
-# belongs
-# to no process, and its rows may be taken over.
+# belongs to no process, and its rows may be taken over.
 
 JOURNALS = "journal"
 """Folder beside the result files."""

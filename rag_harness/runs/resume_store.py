@@ -29,8 +29,6 @@ from rag_harness.records.row import ExperimentResult, row_or_none, rows_in
 from rag_harness.records.scores import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
 from rag_harness.runs.journal import JOURNALS, abandoned, left_behind, remove, tidy
 
-# Rows and scores that need not be made again: those in the files, and those in journals of dead processes.
-
 _Key = tuple[str, str, str]
 
 
@@ -216,8 +214,7 @@ def _lines_in_files(output: Path) -> dict[int, Path]:
 
 # Interrupted runs of what is asked in each run: what they have left, and whether a run goes on with it.
 #
-# A run of such an experiment opens a series, or goes on with the open one. A run that finishes closes it. The series
-# is
+# A run of such an experiment opens a series, or goes on with the open one. A run that finishes closes it. The series is
 # part of the fingerprint, so that rows of another series count as rows of other code.
 
 SERIES = "unfinished"

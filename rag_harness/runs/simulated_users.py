@@ -29,8 +29,6 @@ from rag_harness.runs.conversations import OwnHistory, is_asked
 from rag_harness.runs.judging import JudgedRow
 from rag_harness.runs.trial import ConversationEnd, KeepPrompt, Trial, TrialOutcome, run_trial
 
-# Whether what a model says as a user follows from its scenario, as a judge finds: a score of the row of a move.
-
 IN_ROLE = "in_role"
 """The name of the score: 1 where the user kept to its role, 0 where not, none where the judge could not tell."""
 CRITERIA = (
@@ -77,8 +75,7 @@ def verdict_in(scores: Sequence[ScoreLine], row: ExperimentResult) -> ScoreLine 
 # Asks simulated users what they say next, before each turn of a conversation that is played.
 #
 # What a model says is a row of ``c1-sim+user``, and whether it kept to its role a score of that row. Both are on the
-# disk
-# before the turn is asked, so that a killed run pays for neither twice.
+# disk before the turn is asked, so that a killed run pays for neither twice.
 
 USER_STAGE = "user"
 """The stage of a turn's row that says who has said its question, and by what calls."""

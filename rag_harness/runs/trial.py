@@ -68,8 +68,6 @@ from rag_harness.records.row import (
     first_problem,
 )
 
-# A trial in a line of the log: what was found, what went into the prompt, tokens, retries and waiting.
-
 _MOST_HITS = 20
 """Hits that are named; a first stage may return hundreds."""
 

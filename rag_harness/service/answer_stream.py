@@ -240,8 +240,6 @@ class Telling:
             self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
 
-# An answer as a stream of events: the sources, the words as they come, the citations, and the outcome.
-
 _WIND_UP = 2.0
 """Seconds for the work on an answer to end when no client waits for it any more."""
 _VERDICT = ("decision", "confidence", "reasons")

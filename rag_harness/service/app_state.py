@@ -147,9 +147,6 @@ async def _wind_down(at_last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         loop.call_soon(loop.stop)
 
 
-# What the routes of one server share: its service and the collections that they call.
-
-
 class ServedCollection(Protocol):
     """The documents of a tenant, and the answers about them."""
 

@@ -51,8 +51,6 @@ def _blocks(text: str, start: int, end: int, wrapped: bool) -> Iterator[Span]:
         yield begin, end
 
 
-# The citation marks of an answer's text: which sources each mark names, and which claim it may support.
-
 _BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")
 _OPENERS = ",;:.)-*•+>"
 """Characters that may stand between a mark and the claim after it, and before an item of a list."""
@@ -111,8 +109,6 @@ def _sentence(borders: Sequence[int], at: int) -> Span:
     place = min(bisect_right(borders, at), len(borders) - 1)
     return borders[place - 1], borders[place]
 
-
-# Finds the few sentences of a chunk that support a claim, by their words.
 
 _MOST = 3
 """The most sentences of a passage."""
@@ -184,8 +180,6 @@ def _worded(text: str, spans: Iterable[Span], language: str) -> Iterator[tuple[S
         if before:
             yield (start, end), before | header
 
-
-# Citations: each mark of an answer with the passage of the document that should support it, verbatim.
 
 _ENOUGH = 0.5
 """The share of a claim's words that its source must have. With less, the mark may stand for the words after it."""

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 from rag_harness.service.problems import ProblemError
 
-# They have limits, so that no tenant can take the memory of others: where there is too much, the oldest of those go
-# who
+# They have limits, so that no tenant can take the memory of others: where there is too much, the oldest of those go who
 # have the most.
 
 Owner: TypeAlias = "tuple[str, int | None]"

@@ -19,8 +19,6 @@ from typing import Any, TypeVar
 
 from rag_harness.core.errors import CriticalError
 
-# Errors of a state folder, with messages that say how to go on.
-
 FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError, json.JSONDecodeError)
 """Errors of SQLite, of damaged texts in its own error messages, and of damaged JSON in its rows."""
 _DAMAGED = ("malformed", "not a database", "corrupt", "no such", "no column", "decode")

@@ -64,8 +64,7 @@ NOBODY_ELSE = Principal(None, "this machine", frozenset(SCOPES))
 # The keys of a service: 256 random bits each, shown once, stored as SHA-256.
 #
 # A fast hash is enough, since nobody can try 2**256 keys. A slow hash (argon2) would be a risk: a client that sends
-# wrong
-# keys could keep the server busy.
+# wrong keys could keep the server busy.
 
 KEY_PREFIX = "rh_"
 """Lets scanners of source code recognise a key that was committed."""
@@ -200,8 +199,6 @@ def _used_up(principal: Principal) -> ProblemError:
     # Waiting does not help. So there is no Retry-After, and clients with OpenAI's SDK are told not to try again.
     return ProblemError(429, "quota_used_up", detail, {"x-should-retry": "false"})
 
-
-# Limits how many requests of a key a server takes in a period: a moving window, kept in memory.
 
 _RATE = re.compile(r"([0-9]{1,9}) ?(?:/|per) ?([0-9]{1,9})? ?(second|minute|hour|day|month|year)s?", re.IGNORECASE)
 _DAY = 86_400

@@ -61,8 +61,6 @@ class LogLines(logging.Handler):
                     stream.flush()
 
 
-# Removes keys from what is logged.
-
 NOT_LOGGED = "[not logged]"
 _NAMES = {"authorization", "proxy_authorization", "x_api_key", "api_key", "cookie", "set_cookie", "password", "secret"}
 _KEYS = re.compile(

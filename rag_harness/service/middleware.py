@@ -181,8 +181,6 @@ def install(app: FastAPI, pace: Pace | None = None) -> None:
     app.add_middleware(Headers)
 
 
-# Ends the work on an answer when its client has left.
-
 _T = TypeVar("_T")
 CLIENT_LEFT = 499
 """The status that nginx logs for a client that left; no client receives it."""

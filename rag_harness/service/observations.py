@@ -49,8 +49,6 @@ def trace_ids(traceparent: str | None = None) -> TraceIds:
     return TraceIds(drawn, found[2], found[3], bool(int(found[4], 16) & _SAMPLED))
 
 
-# What is known of a question once it is answered or has failed.
-
 FAILED = "failed"
 """The outcome of a question that got no answer."""
 LEFT = "left"
@@ -104,8 +102,7 @@ class Observed:
 #
 # All of ``gen_ai.*`` has the status "Development": if a name changes there, only this file has to follow. Since 1.42
 # these names are in https://github.com/open-telemetry/semantic-conventions-genai, which has had no release. Our own
-# names
-# begin with ``rag_harness.``.
+# names begin with ``rag_harness.``.
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.0"
 

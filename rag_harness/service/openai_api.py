@@ -26,8 +26,6 @@ from rag_harness.service.questions import QuestionUnderWay, ReadInputs, ServiceQ
 from rag_harness.service.routes import EVENTS, SENT, asking, json_line, service_of
 from rag_harness.service.schemas import Failure, Problem
 
-# From the body of ``POST /v1/chat/completions`` to the question for a pipeline.
-
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 

@@ -31,8 +31,6 @@ from rag_harness.service.observations import FAILED, LEFT, Observed, TraceIds
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.schemas import Answered, Cited, Debug, Found, Mode, Outcome, Step
 
-# The inputs of a question, which notice whether a pipeline looks at what was said before.
-
 _HISTORY = "history"
 
 
@@ -84,8 +82,6 @@ class ReadInputs(dict[str, Any]):
         self.history_was_read = True
         return super().copy()
 
-
-# From a question to the experiment's answer, in the form that a client reads.
 
 NOT_NOW = "I can't answer that right now."
 _OUTCOMES: dict[str, Outcome] = {"pass": "pass", "warn": "warn", "abstain": "abstain"}
@@ -255,8 +251,6 @@ def _found(hit: Hit) -> Found:
     chunk = hit.chunk
     return Found(id=chunk.chunk_id, document=chunk.doc_id, section=section, score=hit.score, text=chunk.text)
 
-
-# A question on its way through a server, by any interface: granted, answered, watched, traced.
 
 _SHORT = 4_000
 """Most characters of an answer whose citations are made on the loop: to start a thread costs more than they do."""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rag_harness.service.app_state import ServedCollection
 
 
-# The application: connects the rooms to the routes.
+# The application: connects the parts of a server to the routes.
 
 OpenService = Callable[[], AbstractAsyncContextManager[Service]]
 API_DESCRIPTION = "Answers from documents, with exact citations, and says how sure it is."
@@ -269,8 +269,7 @@ def _answer(problem: ProblemError) -> bytes:
 # The loop that serves may be busy for a while: it writes streams, checks bodies and makes JSON of answers. Who asks
 # whether the process lives must not wait for that. Two sockets of one port would get connections by chance
 # (SO_REUSEPORT), whatever they ask. So one thread accepts all of them, looks at the first bytes without taking them,
-# and
-# hands every other connection to the loop that serves.
+# and hands every other connection to the loop that serves.
 
 _ASKED = (b"GET /health ", b"GET /health?")
 _FIRST_BYTES_S = 0.05
@@ -417,7 +416,7 @@ def _answering_once(app: Asgi) -> Asgi:
     return once
 
 
-# One server: its state folder, its rooms, and uvicorn around the application.
+# One server: its state folder, its parts, and uvicorn around the application.
 
 # Imported late where it is used. If it is missing, the error should come at the start and name it.
 
@@ -495,7 +494,7 @@ async def opened(
     state: StateFolder,
     loaded: Callable[[BaseException | None], None] | None = None,
 ) -> AsyncIterator[Service]:
-    """Give the opened rooms of a server, as long as the block lasts.
+    """Give the opened parts of a server, as long as the block lasts.
 
     Args:
         options: of the server.

@@ -3,10 +3,8 @@
 The caller leaves out missing values (None), and reports their number; for a paired function it leaves out the whole
 pair. NaN, infinity and empty input raise a ValueError. Equal seeds give equal results.
 
-Agreement of raters and corrections by it are in ``agreement``, ``alpha`` and ``ppi``, which few runs import.
-
-Gates, report, page, calibration and ``power`` call this room. It knows no measure and no row. Public: the names below.
-Begin reading with ``difference_bounds.py`` and ``bounded.py``.
+Gates, tables, page, calibration and diagnosis call it. It knows no measure and no row. ``agreement`` and ``ppi`` are
+modules that few runs import. Begin reading with ``means.py`` and ``paired_tests.py``.
 """
 
 from __future__ import annotations

@@ -62,9 +62,6 @@ def _disagreement(values: Floats, level: Level) -> float:
     return float(2 * (n * (centred**2).sum() - centred.sum() ** 2))
 
 
-# What several raters say together: one value an item, and how many independent votes they are worth.
-
-
 def panel_values(rule: str, values: npt.ArrayLike) -> Floats:
     """Return the panel's value of each item, shape (items,); NaN where a judge has none.
 
@@ -109,9 +106,6 @@ def independent_votes(errors: Sequence[npt.ArrayLike]) -> Votes:
     return Votes(rho, float(judges / (1 + (judges - 1) * max(rho, 0.0))))
 
 
-# Ranks with ties: equal values share their mean rank.
-
-
 def mid_ranks(values: Floats) -> Floats:
     """Return the rank of each value from 1. Equal values have the mean of their ranks."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -122,7 +116,7 @@ def mid_ranks(values: Floats) -> Floats:
 # Agreement between two raters of the same items: a judge and people, or two people.
 #
 # Each function takes two flat lists. The first is the reference for the second. It raises UndefinedError where the
-# statistic is undefined for the values: ``estimate`` turns that into a reason.
+# statistic is undefined for the values: ``means.estimate`` turns that into a reason.
 
 
 class Confusion(NamedTuple):
@@ -229,9 +223,6 @@ def _verdicts(values: Floats, who: str) -> Floats:
     if len(other):
         raise ValueError(f"{who} needs verdicts, 0 or 1; got {other[0]:g}.")
     return values
-
-
-# Variance components: between queries, between answers to one query, between judgements of one answer.
 
 
 class Components(NamedTuple):

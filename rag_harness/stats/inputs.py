@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-# Checks the input of this room's functions, and turns it into arrays.
+# Checks the input of this package's functions, and turns it into arrays.
 
 Values: TypeAlias = "Sequence[float] | npt.NDArray[np.float64]"
 Floats = npt.NDArray[np.float64]
@@ -69,9 +69,6 @@ def positive(resamples: int) -> int:
     if resamples < 1:
         raise ValueError(f"resamples must be 1 or more; got {resamples}.")
     return resamples
-
-
-# The type of intervals.
 
 
 class Interval(NamedTuple):

@@ -46,8 +46,6 @@ def mean_of(values: Floats) -> float | None:
     return total / len(values) if len(values) else None
 
 
-# A statistic of paired values with its bootstrap interval, or the reason why there is none.
-
 Statistic: TypeAlias = Callable[..., float]
 """Takes as many lists as the statistic needs."""
 _Indices: TypeAlias = npt.NDArray[np.intp]
@@ -168,15 +166,11 @@ def standard_error(sums: ClusterSums) -> float:
 # Bounds of a mean whose values have a known range, such as a share: Gaffke's, by random weights.
 #
 # Each draw weights the cases by a Dirichlet distribution, with one additional case that has the worst value of the
-# range:
-# unseen cases may be as bad. For values of 0 and 1 this is Clopper & Pearson's bound. Bounds by t or bootstrap
-# collapse
-# where a sample has none of the rare bad cases; this one does not (Gaffke 2005; Learned-Miller & Thomas 2020, who find
-# no
-# case in which it fails, but it is not proved in general).
+# range: unseen cases may be as bad. For values of 0 and 1 this is Clopper & Pearson's bound. Bounds by t or bootstrap
+# collapse where a sample has none of the rare bad cases; this one does not (Gaffke 2005; Learned-Miller & Thomas 2020,
+# who find no case in which it fails, but it is not proved in general).
 #
-# Equal values are weighted together, which changes nothing. Where there are very many values, similar ones are
-# weighted
+# Equal values are weighted together, which changes nothing. Where there are very many values, similar ones are weighted
 # together, too. The effect of a draw on their mean is then normal, with the same variance. The worst cases are not
 # changed: a value with few similar ones has a bin of its own.
 
@@ -351,8 +345,7 @@ def _spread(values: Values, clusters: Sequence[Hashable] | None, who: str) -> tu
 # Chooses the bounds of a mean by the range of its values, by simulations (docs/dev/results/verdicts.md).
 #
 # An interval consists of the two bounds, each at a confidence at which both hold together. So the interval beside a
-# value
-# and the bound that decides about it never contradict each other.
+# value and the bound that decides about it never contradict each other.
 
 
 def mean_interval(

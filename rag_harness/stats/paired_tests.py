@@ -191,8 +191,6 @@ def _drawn_signed_sums(values: Floats, resamples: int, rng: np.random.Generator)
     return total
 
 
-# Paired comparison of two lists of values of the same cases: difference, interval, effect size and p-values.
-
 ONE_PAIR = "one case only"
 ALL_EQUAL = "all differences are equal"
 ONE_CLUSTER = "all cases are of one cluster"
@@ -366,9 +364,6 @@ def spread_of(a: Values, b: Values | None = None) -> float:
 def _is_flat(values: Floats, size: float) -> bool:
     """Whether values differ only by rounding, given the ``size`` of the numbers that they were computed from."""
     return bool(np.ptp(values) <= _SAME * size or not values.std())
-
-
-# Corrections of p-values for multiple tests.
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -89,8 +89,7 @@ def _lambda(n: Floats, a: Floats, b: Floats, ff: Floats, yf: Floats, rest: Unlab
 # Prediction-powered inference (PPI++): the mean label of all items, from few labels and a judge's scores of all items.
 #
 # The judge's scores only narrow the interval. Where they are useless, lambda is near 0, and the result is the mean of
-# the
-# labels with its own interval (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
+# the labels with its own interval (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
 
 FEW_LABELS = 100
 """Below this number of labels the interval is a bootstrap-t."""

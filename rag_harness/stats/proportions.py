@@ -11,8 +11,6 @@ import numpy.typing as npt
 from rag_harness.stats.distributions import binomial_distribution, hypergeometric_distribution
 from rag_harness.stats.inputs import Floats, Interval, checked_confidence
 
-# Exact bounds of a share: for all cases like these, and for a finite population that was partly looked at.
-
 _HALVINGS = 50
 """Bisections of a share's range: the bound is then exact to 1e-15."""
 
@@ -85,9 +83,8 @@ def _first(holds: Callable[[int], bool], most: int) -> int:
 # Several tries of each case: the chance that all of k are right, the worst of k, and how often two disagree.
 #
 # A case has n tries, and k of them are drawn without replacement. Each function returns one number a case, the mean
-# over
-# all draws. That is an unbiased estimate of what k new tries of the case come to. So a mean over cases has one value a
-# case, and its bounds count cases, not tries.
+# over all draws. That is an unbiased estimate of what k new tries of the case come to. So a mean over cases has one
+# value a case, and its bounds count cases, not tries.
 
 Rights = npt.NDArray[np.bool_]
 """Whether each try is right, shape (cases, tries)."""

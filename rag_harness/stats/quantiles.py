@@ -12,8 +12,6 @@ from rag_harness.stats.distributions import beta_quantile, binomial_distribution
 from rag_harness.stats.inputs import Floats, Interval, UndefinedError, Values, by_chunks, checked_confidence, floats
 from rag_harness.stats.means import cluster_sums, standard_error
 
-# Quantiles and their distribution-free intervals.
-
 
 def quantile(ordered: Sequence[float], share: float) -> float:
     """Return the value that ``share`` of the ordered values do not exceed (nearest rank); 0 where there are none."""
@@ -98,8 +96,7 @@ def _quantiles(values: Floats, times: npt.NDArray[np.int64], place: int) -> Floa
 # Bounds of a quantile where cases are alike: those of the share of cases up to a value, turned round (Woodruff 1952).
 #
 # The share of cases up to a value has Clopper & Pearson's bounds for as many independent cases as the clusters are
-# worth
-# (Korn & Graubard 1998, Survey Methodology 24).
+# worth (Korn & Graubard 1998, Survey Methodology 24).
 
 
 def clustered_quantile_bounds(

@@ -15,8 +15,7 @@ from rag_harness.stats.means import ValueRange, cluster_sums, mean_bounds, skew_
 from rag_harness.stats.paired_tests import FEWEST_DIFFERING, LARGEST_SHARE_OF_SQUARES, difference_bounds
 
 # Each simulated run has cases like the observed ones. Its bound is computed from the run's moments, because 10,000
-# weights for each of some hundred runs would take minutes. Student's bound has a formula. Gaffke's is computed from
-# the
+# weights for each of some hundred runs would take minutes. Student's bound has a formula. Gaffke's is computed from the
 # moments of a mean with Dirichlet weights, and Cornish & Fisher's expansion of its quantile (1938).
 
 _RUNS = 600

@@ -15,14 +15,10 @@ from rag_harness.stats.means import ValueRange
 # A sequential test of whether the mean of a fixed set of cases is above a threshold. It is valid after every case.
 #
 # It bets against "the mean is at most the threshold". In a fair game a bettor becomes 20 times richer with a
-# probability
-# of at most 1/20, however often one looks (Ville's inequality). Cases come in random order without replacement. So
-# under
-# that hypothesis the mean of the next case is at most (N·threshold - sum so far) / (N - n) (Waudby-Smith & Ramdas
-# 2020,
-# NeurIPS 33; 2023, arXiv 2010.09686, section 5). The money is divided among several stakes. That is a fair game too,
-# and
-# no single stake has to be chosen.
+# probability of at most 1/20, however often one looks (Ville's inequality). Cases come in random order without
+# replacement. So under that hypothesis the mean of the next case is at most (N·threshold - sum so far) / (N - n)
+# (Waudby-Smith & Ramdas 2020, NeurIPS 33; 2023, arXiv 2010.09686, section 5). The money is divided among several
+# stakes. That is a fair game too, and no single stake has to be chosen.
 
 ThresholdSide = Literal["above", "below"]
 _STAKES = np.array([0.3, 0.5, 0.7, 0.9])
@@ -93,16 +89,13 @@ class MeanTest:
 # Bets between all pairs of arms that are measured on the same units, and how much evidence a claim about an arm needs.
 #
 # For each pair a bettor bets that arm i is better than arm j: wealth *= 1 + stake * (x_i - x_j). There is one wealth
-# for
-# each stake, and their mean is the pair's. If j is one of the best, every pair against j is a fair or a losing game,
-# and
-# so is their mean. It becomes 20 times richer with a probability of at most 1/20, however often one looks (Ville's
-# inequality; bets on bounded means: Waudby-Smith & Ramdas 2023, arXiv 2010.09686). Other bets are that arm i is not
-# more
-# than ``margin`` below arm j: wealth *= 1 + stake * (margin + x_i - x_j).
+# for each stake, and their mean is the pair's. If j is one of the best, every pair against j is a fair or a losing
+# game, and so is their mean. It becomes 20 times richer with a probability of at most 1/20, however often one looks
+# (Ville's inequality; bets on bounded means: Waudby-Smith & Ramdas 2023, arXiv 2010.09686). Other bets are that arm i
+# is not more than ``margin`` below arm j: wealth *= 1 + stake * (margin + x_i - x_j).
 #
-# Bets are about all units like these. Bets without replacement (``betting``) would be about these units only, see
-# ``racing``.
+# Bets are about all units like these. Bets without replacement (``MeanTest``) would be about these units only, see
+# ``Race``.
 
 Which = npt.NDArray[np.bool_]
 """Some of the arms, shape (K,)."""
@@ -182,17 +175,14 @@ def _after(wealth: Floats, gains: Floats) -> Floats:
 # A race between arms that are measured on the same units: which is the best, at any time of looking. Pure.
 #
 # An arm leaves when bets show that it is not the best. All claims of a race are right together with ``confidence``, in
-# whatever order and however often one looks (``pair_bets`` has the bets and the correction).
+# whatever order and however often one looks (``PairBets`` has the bets and the correction).
 #
-# The claims are about all units like these. Bets without replacement (``betting``) would be about these units only:
-# after
-# the last one they always name a best, since the means of these units are then known. But that arm is often not the
-# best
-# for the next questions, and a tuner chooses for those. In 1,000 simulations with one best of 16 arms, .02 ahead, the
-# best had left in 35 % after 500 questions; in a race it had left in none (``benchmarks/racing.py``).
+# The claims are about all units like these. Bets without replacement (``MeanTest``) would be about these units only:
+# after the last one they always name a best, since the means of these units are then known. But that arm is often not
+# the best for the next questions, and a tuner chooses for those. In 1,000 simulations with one best of 16 arms, .02
+# ahead, the best had left in 35 % after 500 questions; in a race it had left in none (``benchmarks/racing.py``).
 #
-# Close arms need many units by any valid test: about (2.8 * sd / gap)², with the sd of their paired differences. A
-# race
+# Close arms need many units by any valid test: about (2.8 * sd / gap)², with the sd of their paired differences. A race
 # saves the calls of arms that are clearly worse. To save more, a search may set arms aside: their claims stay open.
 
 RaceState = Literal["open", "one left", "equal within the margin"]
@@ -366,15 +356,12 @@ class Race:
 
 # Which of many arms are shown not to be the best, from values of all of them on the same units. Pure.
 #
-# All pairs are tested at once, by the sum of their paired differences over the root of the sum of their squares. If
-# two
+# All pairs are tested at once, by the sum of their paired differences over the root of the sum of their squares. If two
 # arms do not differ, the difference of a unit has either sign equally often: so the largest of all these numbers is
-# held
-# against what it is when the signs of all units are drawn at random (a permutation test of the maximum; Westfall &
-# Young
-# 1993). What is shown is taken out, and the rest is tested again (Romano & Wolf 2005, Econometrica 73). So all that is
-# said is right together with ``confidence``. It is a test of one look: an arm is not to be looked at again when more
-# units have come. ``racing`` may look at any time, and sees less.
+# held against what it is when the signs of all units are drawn at random (a permutation test of the maximum; Westfall &
+# Young 1993). What is shown is taken out, and the rest is tested again (Romano & Wolf 2005, Econometrica 73). So all
+# that is said is right together with ``confidence``. It is a test of one look: an arm is not to be looked at again when
+# more units have come. ``Race`` may look at any time, and sees less.
 
 _AT_ONCE = 2_000_000
 """Most numbers of a block of draws."""

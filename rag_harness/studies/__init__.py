@@ -1,12 +1,7 @@
-"""The shipped examples of what is evaluated: one folder for each study. An experiment is a file, named after it.
+"""The shipped experiments: one module for each study, and ``experiments``, the table of them all.
 
-``retail/e3_filtered_rag.py`` is experiment ``e3`` and writes ``e3_filtered_rag.jsonl``; two underlines make a variant:
-``textbook/t3__rrf.py`` is ``t3-rrf``. Such a file has a function ``build(parts) -> Experiment``. Experiments that are
-another one with a value changed are lines of ``variants``. Files with other names are shared by the experiments of a
-folder. A folder has its pipelines, its prompts and a docstring that says where its gates, its data and its calibration
-are.
-
-Nothing imports this room: ``pipelines`` finds the files by their names. Studies import systems and foundations. From
-the evaluation they import only the judges, which the reliability engine asks before it answers. Begin reading with
-``retail/e2_standard_rag.py``.
+An experiment is a function ``build_…(parts) -> Experiment`` of a study, and a line of ``EXPERIMENTS``: name,
+function, stem of its result file, data. One that is another with a value changed is a line alone.
+``pipelines.experiments`` reads the table by its name, and nothing imports it. Of the evaluation, studies import only
+judges and judged measures. Begin reading with ``retail.py``.
 """

@@ -251,15 +251,9 @@ def seeking(name: str, parts: RunParts, most: int = MOST_SEARCHES) -> Experiment
     return replace(e3, pipeline=agent, prepare=prepare, ingredients={"searches": most})
 
 
-# A1: plan, search, look, search again, answer.
-
-
 def build_a1(parts: RunParts) -> Experiment:
     """Return this experiment."""
     return seeking("a1", parts)
-
-
-# A1 that may search once.
 
 
 def build_a1_once(parts: RunParts) -> Experiment:

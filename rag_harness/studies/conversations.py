@@ -19,8 +19,6 @@ from rag_harness.studies.retail import FilteredRag, filtered
 __all__ = ["DATA", "build_c1", "build_c1_full", "build_c1_lastturn"]
 
 
-# What was said before a question: read from its inputs, and cut to what is used.
-
 MOST_MESSAGES = 12
 """The most messages that are used: six questions and their replies. No conversation of the study has more."""
 LONGEST_MESSAGE = 2_000
@@ -83,8 +81,6 @@ def _message(said: Any, role: str) -> Message | None:
         return Message("assistant" if said.get("role", role) == "assistant" else "user", said["content"].strip())
     return None
 
-
-# The pipeline of all experiments of the study: it makes the text to search for, then goes on as E3 does.
 
 DATA = "conversations"
 

@@ -328,9 +328,6 @@ async def _ended(checks: Iterable[asyncio.Future[Any]]) -> None:
     await asyncio.gather(*checks, return_exceptions=True)
 
 
-# Puts the experiments of the reliability engine together: their settings, and the experiment made from them.
-
-
 @dataclass(frozen=True, slots=True)
 class Design:
     """The settings of an experiment. Other experiments may differ in them.

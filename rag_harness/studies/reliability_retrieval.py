@@ -100,8 +100,6 @@ def decisions_of(signals: Mapping[str, float | None], reasons: Iterable[tuple[st
     )
 
 
-# The quality of retrieval: four signals in [0, 1] and one number made from them; also as the first design had it.
-
 SET_WEIGHTS = QualityWeights()
 SAME = 0.7
 """Two chunks are near-duplicates if this share of all their words is in both."""
@@ -233,8 +231,6 @@ def _sigmoid(value: float) -> float:
     return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))
 
 
-# Finds sources: searches the question and its parts by meaning and by words, fuses the hits, and reranks them.
-
 SOURCE = "hybrid"
 """The source of a chunk that comes from several fused rankings."""
 
@@ -336,8 +332,6 @@ def _scored(hits: Sequence[Hit], signal: str, scores: Sequence[float]) -> list[H
         return list(hits)
     return [replace(hit, scores={**hit.scores, signal: score}) for hit, score in zip(hits, scores, strict=True)]
 
-
-# Searches again, wider and with other words, and keeps the better result.
 
 SYSTEM = (
     "A search of a company's documents found little. Put the question into other words that its documents may use: one "

@@ -26,8 +26,6 @@ from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.trace import Trace
 from rag_harness.studies.reliability_retrieval import Signals, decisions_of
 
-# Asks a model which passages contradict each other, whatever their words: one call for all pairs.
-
 MOST_TOKENS = 2048
 """Tokens of a reply: some twenty contradictions with their quotes."""
 _MOST = 20

@@ -40,9 +40,6 @@ def build_e1(parts: RunParts) -> Experiment:
     return Experiment("e1", Baseline(Generator(parts.chat(), parts.prompts("e1"))))
 
 
-# E2: vector search, then answer from the best chunks.
-
-
 @dataclass(frozen=True)
 class StandardRag:
     """Retrieves ``top_k`` chunks and answers from them."""
@@ -69,9 +66,6 @@ def build_e2(parts: RunParts) -> Experiment:
         answer_from=generator.answer_from,
         chunks=lambda: retrieval.chunks,
     )
-
-
-# E3: vector search for candidates; a reranker keeps the best; then answer.
 
 
 @dataclass(frozen=True)
@@ -161,8 +155,7 @@ def build_e4(parts: RunParts) -> Experiment:
 # Splits a question into its parts by rules, for pipelines that plan their searches without a model.
 #
 # The rules are for English only, and simple: a question that no rule recognises stays whole. They look only at the
-# words
-# of the question, never at the documents.
+# words of the question, never at the documents.
 
 MOST_SEARCHES = 3
 """The most questions in all, the original one included."""

@@ -412,8 +412,6 @@ def _question(query: Query, asked: str) -> str:
     return f"The student has selected this text: «{shown}». {asked}"
 
 
-# Puts the experiments of the textbook together: their settings, and the experiment made from them.
-
 DATA = "textbook"
 TEMPERATURE, ANSWER_TOKENS = 0.3, 800
 
@@ -428,7 +426,7 @@ class Design:
         chunk_size: longest chunk in tokens; an embedder reads a chunk that is too long in windows.
         overlap: tokens repeated between pieces of a section.
         boost: factor for the score of a chunk with the selected text; 1 is no boost.
-        floor: calibrated, record, or a number; see ``floors.floor_of``.
+        floor: calibrated, record, or a number; see ``textbook_retrieval.floor_of``.
         passage: whether sections with the selection are candidates even if the question does not find them.
         search_selection: whether the selection is searched with the question.
         adaptive: whether the scores decide how many sources the model gets.

@@ -85,8 +85,6 @@ def _stretched(hits: Sequence[Hit]) -> dict[str, float]:
     return {hit.chunk.chunk_id: (hit.score - low) / width if width > 0 else 1.0 for hit in hits}
 
 
-# Finds the chunks that contain the text that a student has selected.
-
 RUN_PERCENT = 60
 """A chunk contains a selection if it has a run of this percentage of its words. A page on a screen lacks the marks of
 its source, and a selection may reach into the next section."""
@@ -249,8 +247,6 @@ def _decided(holding: int, added: int) -> Decision:
     return Decision("passage", "added", float(added), reason=f"{sections} the selection, and cosine missed {added}")
 
 
-# Searches summaries first, and returns their whole sections: alternative D of the decision record.
-
 SUMMARIES_SEARCHED, SECTIONS_SEARCHED = 20, 100
 """How many summaries are looked at, and how many sections have a cosine of their own."""
 EXTRACTIVE = Decision("summaries", "extractive", reason="the first sentences of each section: no model wrote them")
@@ -288,8 +284,6 @@ class SummariesFirst:
             for rank, (cosine, summary, chunk) in enumerate(found[:k], 1)
         ]
 
-
-# The place of a chunk in the book: module, chapter, heading, and the address for a link.
 
 _PATH = re.compile(r"(?:^|/)module-(\d{1,4})/chapter-(\d{1,4})\b")
 _NUMBER = re.compile(r"\s*(\d{1,4})\s*")

@@ -249,9 +249,6 @@ def draft_lines(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
             yield f"{name}: {drafts} of {selected} {questions} unreviewed"
 
 
-# The errors of a run for people: a line for each that differs by more than chance, with its number of trials.
-
-
 def error_lines(tables: Iterable[SuiteTable]) -> tuple[list[str], int]:
     """Return a line for each of the first errors that differ by more than chance, and how many trials ended in others.
 

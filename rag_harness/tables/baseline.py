@@ -27,8 +27,6 @@ from rag_harness.tables.requested_measures import measures_of
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.wording import many_errors_said
 
-# The measures that a run was asked for, found in its files.
-
 
 def asked_measures(output: Path, manifest: RunManifest, suite: str) -> list[Measure]:
     """Return the measures of a suite: those of every run, the judged ones, those of its checks and of its gates.
@@ -359,9 +357,6 @@ def _json(value: Any, depth: int, indent: str = " ") -> str:
         for key in sorted(value)
     )
     return "{\n" + ",\n".join(members) + f"\n{indent[:-1]}}}"
-
-
-# Reads a run by the name that a person gives it: its output folder, or a saved baseline.
 
 
 def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:

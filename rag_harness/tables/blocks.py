@@ -20,8 +20,6 @@ from rag_harness.records.cases import StoredCase
 from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import ScoreLine
 
-# A block: some rows of a result file as arrays.
-
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Reason = tuple[str, bool]
@@ -74,7 +72,7 @@ class RowBlock:
     """Rows of known cases, in the order of their lines.
 
     Attributes:
-        arrays: arrays by name, see ``making``; of shape (rows,), except for rankings, ``placed`` and the digests.
+        arrays: arrays by name, see ``column_cache``; of shape (rows,), except for rankings, ``placed`` and the digests.
         texts: the texts that the arrays refer to by number.
     """
 
@@ -131,8 +129,6 @@ class KeptBlock(Protocol):
         """Return the block that was kept as these arrays and texts."""
         ...
 
-
-# Scores the rows of a block on one measure, one row after another.
 
 NO_ANSWER = "no answer"
 _OPEN = (nan, 0)
@@ -305,8 +301,6 @@ class ScoreMaker:
         return ScoreBlock(arrays, ScoreTexts(list(self._measures), list(self._authors), [_A_VALUE, *self._reasons]))
 
 
-# The origins of a suite's answers: asked by this run, resumed from an earlier one, or replayed from recordings.
-
 Kind = Literal["asked", "replayed", "resumed"]
 _Floats = npt.NDArray[np.float64]
 
@@ -390,8 +384,6 @@ class Origins:
         earlier = [self.replayed, self.partly, self.replayed_then, *([self.resumed] if asked_then else [])]
         return min(each.earliest for each in earlier), self.replayed.undated + self.replayed_then.undated
 
-
-# Sums over the rows of a suite, gathered block by block.
 
 STAGES = {
     "total": "total_time_ms",

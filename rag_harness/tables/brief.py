@@ -28,8 +28,6 @@ from rag_harness.tables.suite_table import CaseState, SuiteTable
 from rag_harness.tables.summary import author, judges_said
 from rag_harness.tables.wording import counted
 
-# How many questions of a run were answered, by which models, and when.
-
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -114,9 +112,6 @@ def _when(origin: Origin) -> str:
 
 def _day(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, timezone.utc):%d %b %Y}".lstrip("0")
-
-
-# How many answers of each experiment are wrong, why, and how many more are below a failed gate.
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +287,6 @@ def _in(table: SuiteTable, state: CaseState, cases: Collection[str]) -> list[str
     found = np.flatnonzero(table.states == state).tolist() if known else ()
     return [table.ids[place] for place in found if table.ids[place] in known]
 
-
-# A run in brief: its answers, its gates, its best experiments, and why answers are wrong.
 
 _QUOTES = "evidence_recall"
 """Has values where questions have evidence, which an answer is compared with, too."""

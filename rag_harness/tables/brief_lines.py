@@ -28,8 +28,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import made_up, table
 from rag_harness.tables.wording import counted, listed, short
 
-# Lines of the terminal: a label, then text that is wrapped behind it.
-
 Colour = Literal["", "red", "green", "yellow"]
 LABEL = 9
 """Columns of a label."""
@@ -177,8 +175,6 @@ def table_lines(brief: Brief, writer: LineWriter) -> Iterator[Line]:
         yield Line(f"… and {more} more: -v")
 
 
-# Lines about gates: those that failed, and how many have each verdict.
-
 _COLOURS: Mapping[str, Colour] = {"FAIL": "red", "PASS": "green"}
 _FEW_NEEDED = 2
 
@@ -230,8 +226,6 @@ def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> lis
         lines += _gate("", near, "", writer)
     return lines
 
-
-# Writes a run in brief for the terminal: at most 80 columns, 16 lines for one experiment, 24 for four.
 
 _WIDEST, _FEW_FIELDS = 100, 2
 _NOTHING = "nothing can be compared: no measure has values of two experiments"

@@ -44,8 +44,6 @@ from rag_harness.tables.blocks import (
     Texts,
 )
 
-# Makes blocks of rows.
-
 _LONGEST_WHY = 200
 _FLOATS: tuple[str, ...] = (*(f"ms {stage}" for stage in STAGES), "cost", "waited", "ended", "recorded")
 """``ended`` and ``recorded`` are seconds since 1970; NaN where a row has none."""
@@ -317,8 +315,6 @@ def _narrow(array: Array) -> Array:
     return np.ascontiguousarray(array.astype(np.int32) if fits else array)
 
 
-# The two kinds of blocks, of rows and of judged scores: how lines are read, and what blocks depend on.
-
 _Line = TypeVar("_Line")
 _Said_contra = TypeVar("_Said_contra", contravariant=True)
 _Made_co = TypeVar("_Made_co", bound=KeptBlock, covariant=True)
@@ -453,9 +449,6 @@ def _end(stream: BinaryIO, least: int, length: int) -> int:
     stream.seek(least - 1)
     stream.readline()
     return stream.tell()
-
-
-# Reads a file of rows or scores as blocks, in the order of its lines.
 
 
 def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: int) -> Iterator[RowBlock]:

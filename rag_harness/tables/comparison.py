@@ -54,8 +54,6 @@ def tested_measures(known: Sequence[str], asked: Collection[str], gated: Collect
     return set(filter(None, usual)) or set(known)
 
 
-# Says in what two runs differ beside their figures, and what makes them hard to compare.
-
 _ABSENT = "nothing"
 _SHOWN = 36
 _COMMIT = 12
@@ -198,8 +196,6 @@ def _incomplete(whose: str, suite: SavedSuite) -> Iterator[str]:
         yield f"{whose} lost {lost} of {total} cases to a crash; they count as the worst"
 
 
-# Which conversations got worse from one run to another on a measure, and from which turn on.
-
 _SAME = 1e-12
 
 
@@ -263,9 +259,6 @@ def conversation_changes(
 def _worse(name: str, turns: Mapping[int, tuple[str, float]], by: float) -> WorseConversation:
     turn = min(turn for turn, (_, each) in turns.items() if each > _SAME)
     return WorseConversation(name, turn, turns[turn][0], by)
-
-
-# Compares two runs case by case: change of the means, significance tests, and the cases that changed.
 
 
 @dataclass(frozen=True, slots=True)

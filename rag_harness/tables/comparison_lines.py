@@ -14,8 +14,6 @@ from rag_harness.tables.pairwise import PAIR_COLUMNS, figures, measure_said, p_s
 from rag_harness.tables.run_diff import RunDiff, run_diff, same_said, sentences
 from rag_harness.tables.summary import table
 
-# Writes the comparison of two runs for the terminal: sentences first, then the measures that differ.
-
 WIDTH = 100
 _HEADER = ("", "before", "now", "difference", "interval", "p", "n", "gained", "lost")
 NAME = 23
@@ -123,8 +121,6 @@ def _listed(head: str, cases: Sequence[str], width: int) -> str:
             return line
     return f"{head}{len(cases)} cases"
 
-
-# Compares two runs case by case, with the tests of the study.
 
 _COMPARED_HEADER = ("", "before", "now", *PAIR_COLUMNS)
 

@@ -143,8 +143,6 @@ def _spent(output: Path, name: str, record: SuiteRecord) -> Spent:
     return spent
 
 
-# A suite as a promise over repeats counts it: one value a case, of all answers to it.
-
 _EQUAL = 1e-12
 
 
@@ -229,8 +227,6 @@ def right_answers(block: Floats, better: str, limit: tuple[str, float] | None) -
     beyond = block > threshold if ">" in op else block < threshold
     return (beyond | is_equal) if "=" in op else (beyond & ~is_equal)
 
-
-# A suite as a gate over whole conversations counts it: one value a conversation, of all its turns.
 
 SliceLabels = Mapping[str, str]
 FEW_TURNS_EACH = "fewer than two turns with a value"

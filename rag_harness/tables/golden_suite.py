@@ -20,8 +20,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import table as aligned
 from rag_harness.tables.wording import counted
 
-# What the golden suite found, in counts.
-
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
@@ -150,8 +148,6 @@ def _ranks(results: Sequence[RetrievalResult]) -> str:
     return f"first found at rank {shown or '-'}; never: {len(results) - len(ranks)}"
 
 
-# Optional files of the golden suite: its misses, and run and qrels for trec_eval.
-
 _PLACE = "\0"
 """What names of hits begin with that only keep a place."""
 
@@ -198,9 +194,6 @@ def export_trec(folder: Path, results: Sequence[RetrievalResult], retriever: str
     }
     write_run(folder / "run.trec", run, retriever)
     write_qrels(folder / "qrels.trec", qrels)
-
-
-# Reads the golden suite's rows and cases for its lines, its misses and its TREC files.
 
 
 def read_retrievals(output: Path, manifest: RunManifest) -> Iterator[RetrievalResult]:

@@ -31,8 +31,6 @@ from rag_harness.stats.agreement import panel_values
 from rag_harness.tables.blocks import NO_ANSWER, Mask, MeasureArrays, Reason, RowBlock, ScoreBlock
 from rag_harness.tables.suite_table import Column, PanelValues
 
-# The column of a measure: its value for every case, filled from blocks of rows.
-
 _MOST_REASONS = 250
 _OTHERS = "no verdict for another reason", "another reason"
 """Reasons beyond the first 250 get these names: the first where a value was possible, the second where undefined."""
@@ -220,9 +218,6 @@ def _number(score: Score, reasons: dict[Reason, int]) -> int:
     return reasons.setdefault((score.reason or "no value", score.undefined), len(reasons) + 1)
 
 
-# The categories of many answers at once, by the rules of ``measures.judged.categories``.
-
-
 def answer_kinds(parts: Sequence[MeasureArrays], abstained: Mask, answerable: Mask) -> list[str]:
     """Return the category of each answer. Where two rules hold, the first one counts.
 
@@ -241,8 +236,6 @@ def answer_kinds(parts: Sequence[MeasureArrays], abstained: Mask, answerable: Ma
     )
     return [CATEGORIES[number] for number in numbers.tolist()]
 
-
-# The judged columns of a suite that a panel has judged: each judge's values, and the panel's made of them.
 
 Author = tuple[str, str, str]
 _SILENT: Reason = ("no judgement", False)
@@ -320,8 +313,6 @@ class PanelColumns:
         why = silent_reason({label: why for label, (why, _) in said.items()}, len(each))
         return f"no verdict: {why}", False
 
-
-# Joins judged scores to their rows: columns of measures, composites, and the category of each answer.
 
 _NOT_JUDGED: Reason = ("no judgement", False)
 

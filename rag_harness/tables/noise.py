@@ -239,8 +239,6 @@ def _flaky(said: Mapping[str, Sequence[float]]) -> tuple[Flaky, ...]:
     return tuple(sorted(found, key=lambda each: abs(2 * each.right - each.answers) / each.answers))
 
 
-# Writes the variance components for people, in lines of 100 columns.
-
 _WIDTH = 100
 _SHOWN = 10
 _HEADER = f"  {'':<21}{'n':>5}{'mean':>8}{'error':>8}{'run to run':>12}{'queries':>9}{'pipeline':>10}{'judge':>10}"

@@ -19,8 +19,6 @@ from rag_harness.tables.pairwise import ALPHA, cut, measure_said
 from rag_harness.tables.summary import table
 from rag_harness.tables.wording import better_named
 
-# The detectable differences of a saved run, and the cases that a given difference needs.
-
 USUAL_MEASURES = ("recall@5", "mrr@10", "token_f1")
 """Measures that are shown for a run without judgements."""
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rag_harness.evaluation.measures.judged import JudgedMeasure
 
 
-# Which measures and checks are wanted for which experiment, from options and gates.
-
 _RUBRIC = "rubric_"
 
 

@@ -15,8 +15,6 @@ from rag_harness.tables.pairwise import ALPHA, excludes_0, p_said
 from rag_harness.tables.power import fewest_cases, least_p
 from rag_harness.tables.wording import counted, joined_names, listed
 
-# Sorts the measures of two runs by what became of them: changed, not surely changed, the same in every case.
-
 _LEADING = (
     "error_rate", "correct", "answer_correctness", "expectations", "g_mean", "faithfulness", "factuality", "recall@5",
     "evidence_recall", "mrr@10", "token_f1",
@@ -161,8 +159,6 @@ def p_of(change: MeasureChange) -> float:
     """Return p; 1 where every case is the same."""
     return 1.0 if change.p is None else change.p
 
-
-# Writes the change of a measure in words, with its figures, for the sentences about two runs.
 
 _LONGEST_NAME, _HALF = 40, 19
 

@@ -32,8 +32,6 @@ from rag_harness.tables.pairwise import (
 from rag_harness.tables.requested_measures import SliceAsked
 from rag_harness.tables.suite_table import SuiteTable
 
-# The standing of experiments on a slice of the cases: the best one, and which others it significantly beats.
-
 Where = tuple[str, str]
 """Key and value of a slice."""
 ALL_CASES: Where = ("", "")
@@ -146,10 +144,8 @@ class Standings:
 # Finds which experiment wins on which slice of the cases, and with what significance.
 #
 # The best of a slice is chosen on the same cases that it is tested on. So its test is the most extreme of all pairs,
-# and
-# must count as that: Holm's family has every pair on every requested slice and measure. With only the pairs of the
-# best
-# as the family, one of ten equal experiments would win, or beat another, in one run out of six.
+# and must count as that: Holm's family has every pair on every requested slice and measure. With only the pairs of the
+# best as the family, one of ten equal experiments would win, or beat another, in one run out of six.
 
 _USUAL = ("recall@5", "g_mean", "factuality", "answer_relevancy", "token_f1")
 """Measures to compare where none is named: the first that two experiments have."""
@@ -513,8 +509,6 @@ def _loser(cell: PairDifference, tables: Mapping[str, SuiteTable]) -> str:
     return cell.second if _winner(cell, tables) == cell.first else cell.first
 
 
-# Experiments that are equal: they have the same value of every measure on every case.
-
 _TIMES_AND_COST = ("ms", "usd", "tokens")
 """Units of measures that differ from one call to the next."""
 
@@ -536,8 +530,6 @@ def _values_of(table: SuiteTable) -> object:
     valued = frozenset((name, column.values.tobytes()) for name, column in quality.items() if table.has(name))
     return (tuple(table.ids), table.states.tobytes(), valued) if valued else None
 
-
-# Which experiments are best, in what they find and in what they answer, and how sure that is.
 
 ANSWERS = (
     "answer_correctness",

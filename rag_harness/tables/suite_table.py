@@ -24,8 +24,6 @@ from rag_harness.tables.blocks import Totals
 from rag_harness.tables.clusters import Clusters
 from rag_harness.tables.wording import many_errors_said
 
-# What each judge of a panel has said on a measure, beside the panel's own column.
-
 
 @dataclass(frozen=True, slots=True)
 class PanelValues:
@@ -75,7 +73,7 @@ class Column:
 
     Attributes:
         measure: the measure.
-        values: shape (cases,); NaN where a case has none. No NaN leaves this room.
+        values: shape (cases,); NaN where a case has none. No NaN leaves this package.
         absent: shape (cases,); number of the reason why a selected case has no value, 0 where it has one.
         reasons: reasons by number, as text about such a case: "no ground truth".
         unmeasured: numbers of the reasons that lie in the row: the case could have had a value.

@@ -30,8 +30,6 @@ from rag_harness.tables.failure_messages import TERMINAL_WIDTH
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.wording import money
 
-# Writes tables as the lines of the terminal summary: one line for each experiment.
-
 HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"
 )  # fmt: skip
@@ -326,8 +324,6 @@ def _unmeasured(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
                 yield from wrap(f"{name}: {measure}: {said}{more}", _WIDTH, subsequent_indent="  ")
 
 
-# The speed of a run: quantiles of each stage's time, and how the total time divides.
-
 TIME_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _WORTH_SAYING = 0.05
 """Seconds. Below this, a wait is only a thread that woke late, not a rate limit."""
@@ -466,8 +462,6 @@ def _seconds(value: float) -> str:
 def _rate(value: float) -> str:
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
-
-# Writes ``summary.json``: every aggregate of the last run, for machines.
 
 SUMMARY_FILE = "summary.json"
 

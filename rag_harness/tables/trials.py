@@ -41,8 +41,6 @@ from rag_harness.tables.baseline import asked_measures
 from rag_harness.tables.reader import read_tables
 from rag_harness.tables.suite_table import SuiteTable
 
-# The columns of a table of trials, and their values from a case and its row.
-
 Kind = Literal["name", "text", "flag", "number", "count", "names", "counts"]
 """Kind of a column: a recurring word, text, true or false, a float, an integer, a list of texts, a list of integers."""
 Record = dict[str, Any]
@@ -221,9 +219,6 @@ def read_trials(output: Path) -> TrialRecords:
 
 def _category(table: SuiteTable, position: int) -> str | None:
     return (table.categories[position] or None) if table.categories else None
-
-
-# A table of records with the same columns, which is written as CSV and as Parquet.
 
 
 class Records(Protocol):

@@ -8,8 +8,6 @@ from typing import Literal, TypeAlias
 from rag_harness.core.errors import PrerequisiteError
 from rag_harness.evaluation.measures import Measure, measure_named
 
-# Small pieces of sentences: a number with its noun, names in a row, a long name cut.
-
 _NAMED, _LONGEST = 3, 40
 
 
@@ -43,9 +41,6 @@ def listed(names: Sequence[str], most: int = _NAMED) -> str:
 def short(name: str, room: int = _LONGEST) -> str:
     """Return a name in at most so many characters, cut in its middle: variants differ at the end."""
     return name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[-(room - room // 2) :]}"
-
-
-# Writes amounts of money for people.
 
 
 def money(dollars: float) -> str:

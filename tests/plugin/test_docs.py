@@ -80,8 +80,16 @@ def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
     suite.run("--rag-output=quoted").assert_outcomes(passed=4)
 
 
+def _table_line(page: str) -> str:
+    """Return the line of the table of experiments that a page adds."""
+    (line,) = re.findall(
+        r'^    ("\w+": ShippedExperiment\(.*\),)$', (ROOT / "docs/how-to" / f"{page}.md").read_text(), re.MULTILINE
+    )
+    return f"    {line}\n"
+
+
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
-def test_an_experiment_and_one_more_of_the_textbook_are_one_file_each(
+def test_an_experiment_and_one_more_of_the_textbook_are_a_function_and_a_line_each(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline, test = _blocks("docs/how-to/add-an-experiment.md")
@@ -90,8 +98,11 @@ def test_an_experiment_and_one_more_of_the_textbook_are_one_file_each(
     package, clone = ROOT / "rag_harness", suite.path / "clone"
     just_written = shutil.ignore_patterns("*.pyc.*")  # by others that run now
     studies = shutil.copytree(package, clone / "rag_harness", ignore=just_written) / "studies"
-    (studies / "retail" / "e5_short_context.py").write_text(pipeline)
-    (studies / "textbook" / "t6_short_sections.py").write_text(of_the_textbook)
+    for study, function in {"retail": pipeline, "textbook": of_the_textbook}.items():
+        with (studies / f"{study}.py").open("a") as module:
+            module.write(f"\n\n{function}")
+    table, lines = studies / "experiments.py", [_table_line("add-an-experiment"), _table_line("add-to-a-family")]
+    table.write_text(table.read_text().replace("] = {\n", "] = {\n" + "".join(lines), 1))
     monkeypatch.setenv("PYTHONPATH", str(clone))
     textbook = "import pytest\n@pytest.mark.t6\ndef test_t6(rag_result):\n    assert rag_result.ok"
     suite.pytester.makepyfile(test_e5_short_context=test, test_t6=textbook)

@@ -94,8 +94,6 @@ class SourceFields:
         return (*own, *(name for name in MEANINGS[ours] if plain_name(name) not in others and name not in own))
 
 
-# Columns that probably hold questions or ground truths, by what stands in them and by their names.
-
 LOOKED_AT = 50
 """The most records that are looked at."""
 _GOLD = (
@@ -171,8 +169,6 @@ def _is_no_gold(name: str) -> bool:
     is_retrieved = "context" in plain_name(name) or "retriev" in plain_name(name)
     return is_retrieved or last in _NO_GOLD or last.removesuffix("s") in _NO_GOLD
 
-
-# Makes a question of a record, by the fields of its tool and by what ``--map`` says.
 
 _T = TypeVar("_T")
 MAPPED = (

@@ -36,8 +36,6 @@ from rag_harness.pipelines.endpoint.answer import Context
 from rag_harness.pipelines.endpoint.placement import Placing
 from rag_harness.records.json_safe import storable
 
-# Finds the contexts of imported questions in the documents: which page, and which of its words.
-
 _PARAGRAPHS = re.compile(r"\n[ \t]{0,80}\n")
 _SHOWN = 60
 _LONGEST = 5_000
@@ -191,8 +189,6 @@ def own_line(record: SourceRecord) -> OwnLine | None:
 def _is_quote(value: Any) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("filename"), str)
 
-
-# Lines of ``queries.jsonl`` of imported questions: ids, gold, labels; turns become conversations.
 
 WrittenLine = dict[str, Any]
 _UNLABELLED = "unlabelled"
@@ -436,8 +432,6 @@ def _repository(folder: Path) -> Path:
     is_snapshot = folder.absolute().parent.name == "snapshots"
     return folder.absolute().parent.parent if is_snapshot else folder
 
-
-# Imports the questions of a file: reads its records, places their evidence, writes their lines.
 
 Reader = Callable[[Path, Mapping[str, str], Notes], Iterator[ImportedQuestion | OwnLine]]
 """Reads the questions of a file, with what ``--map`` says; notes take what is not taken over."""

@@ -181,8 +181,6 @@ def _number(value: Any) -> Any:
     return int(text) if text.isascii() and text.isdecimal() else value
 
 
-# Makes questions of the tests of promptfoo: a variable is the question, assertions are expectations.
-
 _FIELDS = ("query_id", "query", "ground_truth", "evidence", "context_reference", "query_type", "answerable")
 _TOLD = {
     "threshold": "the threshold of a test: a gate says it, e.g. --rag-gate 'NAME: expectations >= 0.8'",

@@ -222,8 +222,6 @@ def message_text(message: Mapping[str, Any]) -> str:
     return content.strip() if isinstance(content, str) else ""
 
 
-# Values of records as our fields have them: contexts with their documents, the text of an object.
-
 DOCUMENT_NAMES = ("document_id", "doc_id", "document", "source_file", "source", "filename", "doc_uri", "title", "id")
 """Members of an object that name its document; the first counts."""
 _SHOWN = 40

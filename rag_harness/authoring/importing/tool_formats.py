@@ -19,8 +19,8 @@ from rag_harness.data.source_records import MEANINGS, SourceRecord, field_meant,
 # Goldens of deepeval (4.3): ``EvaluationDataset.save_as`` as JSON, JSONL and CSV, and the camelCase of its API.
 #
 # ``expectations`` are criteria in words, so they become rubrics. A ``ConversationalGolden`` with turns is a
-# conversation
-# whose last question owes the outcome; one without turns has no first words, which a scenario of ours begins with.
+# conversation whose last question owes the outcome; one without turns has no first words, which a scenario of ours
+# begins with.
 
 _SIDES = ("must", "must_not", "mustNot")
 _EMPTY: Sequence[Any] = (None, "", [], {})
@@ -118,8 +118,7 @@ LANGFUSE = SourceFields(
 
 # Examples of a data set of LangSmith: objects ``inputs`` and ``outputs``, whose keys every data set chooses.
 #
-# An object with one text is that text. With several, ``--map question=inputs.KEY ground_truth=outputs.KEY`` says
-# which.
+# An object with one text is that text. With several, ``--map question=inputs.KEY ground_truth=outputs.KEY`` says which.
 # Its CSV has columns of the data set's own, so it is a table: name them with ``--map``.
 
 LANGSMITH = SourceFields(

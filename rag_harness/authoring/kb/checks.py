@@ -17,8 +17,6 @@ from rag_harness.core.errors import DataError
 from rag_harness.core.text.comparison import composed
 from rag_harness.data.documents import page_files
 
-# The findings of the checks, as a table for people and as JSON for machines.
-
 CheckState = Literal["ok", "failed", "skipped", "notes"]
 SHOWN_FINDINGS = 100
 """How many findings are printed for one check; ``json()`` has all of them."""

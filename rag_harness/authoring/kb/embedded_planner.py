@@ -26,10 +26,8 @@ from rag_harness.core.text.page_names import slug
 # Domains for plans without a model: TOML files of things and topics, in ``domains``.
 #
 # An axis is a kind of thing; the names of its things are combinations of parts. Each thing of an axis gets its topics.
-# A
-# topic has facts (``kind: The <subject> is [value].``, with gaps that ``phrases`` fills), a table, and steps. A step
-# that
-# begins with ``?`` may be left out.
+# A topic has facts (``kind: The <subject> is [value].``, with gaps that ``phrases`` fills), a table, and steps. A step
+# that begins with ``?`` may be left out.
 
 _FACT = re.compile(r"(?P<kind>\w+): (?P<before>[^\[\]]*)\[(?P<value>[^\[\]]+)\](?P<after>[^\[\]]*)")
 
@@ -273,8 +271,6 @@ class Draft:
     older: PlannedFact | None = None
 
 
-# Makes the draft of a page from a topic and a thing: draws facts, fills the table, words the steps.
-
 LEAST_FACTS, MOST_FACTS = 4, 7
 _SUBJECT = re.compile(r"<([^<>]+)>")
 _TRIES = 50
@@ -403,8 +399,6 @@ def _first(count: int, own: int, *sources: Iterable[int]) -> list[int]:
     return list(found)
 
 
-# Makes a plan from drafts: links between pages, outdated versions, and the dates from which pages are in force.
-
 _OUTDATED = (date(2022, 1, 3), date(2024, 6, 28))
 _CURRENT = (date(2024, 9, 2), date(2026, 6, 26))
 """The dates between which pages come into force. They are fixed, so that a plan does not depend on today."""
@@ -486,8 +480,6 @@ def _pair(outdated: PlanPage, current: PlanPage) -> VersionPair:
 def _arranging_day(first: date, last: date, chance: Random) -> date:
     return first + timedelta(days=chance.randint(0, (last - first).days))
 
-
-# Plans without a model: from a shipped domain, drawn with a seed.
 
 EMBEDDED = "embedded"
 LEAST = 10

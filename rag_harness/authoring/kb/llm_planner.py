@@ -74,8 +74,6 @@ class ParallelCalls(Generic[_A, _B]):
         return done
 
 
-# The tasks for a model that plans: categories, titles of a category, contents of a page.
-
 LEAST_FACTS, MOST_FACTS = 4, 10
 PORTION = 20
 """How many titles are asked for at once. Longer lists repeat themselves."""
@@ -215,8 +213,6 @@ def _is_title(text: str) -> bool:
     return 0 < len(squeeze(text)) <= _TITLE and bool(page_id(squeeze(text)))
 
 
-# The finished parts of a plan while a model is asked for the rest, and counts of what was dropped.
-
 ROUNDS = 4
 """How many times pages are asked for to replace unusable ones."""
 
@@ -278,8 +274,6 @@ def too_few(work: CollectedPlan) -> str:
     what = f"The writer planned {there} of {wanted} pages; asked {ROUNDS} times, the others could not be used:{reasons}"
     return f"{what}\nAsk for fewer with --pages, ask anew with another --seed, or name another model."
 
-
-# Reads the draft of a page from a model's reply, or returns the faults for asking again.
 
 _LETTERS_OF_TOPIC = 5
 _NAMED = 5

@@ -16,8 +16,6 @@ from markdown_it.token import Token
 
 from rag_harness.core.text.page_names import slug
 
-# A parsed Markdown page: links, anchors, tables, diagrams and the words that a reader sees.
-
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -77,8 +75,6 @@ def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-# Where the links of a page lead.
-
 ELSEWHERE = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|//)")
 """The start of a link to another site."""
 
@@ -98,8 +94,6 @@ def linked_files(page: Page) -> list[str]:
     named = dict.fromkeys(linked_file(page, target)[0] for _, target in page.links if not ELSEWHERE.match(target))
     return [name for name in named if name != page.doc_id]
 
-
-# Parses Markdown as GitHub shows it, and finds markup that its author cannot have meant.
 
 _HTML_LINK = re.compile(r"""<(?:a|img)\s[^<>]*?\b(?:href|src)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
 _HTML_ANCHOR = re.compile(r"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*["']([^"']+)["']""", re.IGNORECASE)

@@ -311,8 +311,6 @@ def anchor_problem(material: Material, page: Page, anchor: str) -> str:
     )
 
 
-# Checks that diagrams are valid Mermaid: with the real parser if there is one, else by their structure.
-
 MODULES = "RAG_MERMAID_MODULES"
 _SCRIPT = Path(__file__).with_name("mermaid_parser.mjs")
 _LINE = re.compile(r"error on line (\d+)", re.IGNORECASE)
@@ -424,8 +422,6 @@ def check_languages(material: Material) -> list[CheckResult]:
         check.note(str(material.folder), "Contradictions between versions of a page are looked for in English alone.")
     return [check]
 
-
-# Draws the links between pages as a Mermaid flowchart, by category, with versions marked.
 
 _LIMIT = 500
 """Mermaid refuses to draw more edges. A viewer can raise ``maxEdges``; the graph itself cannot."""

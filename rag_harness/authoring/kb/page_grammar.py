@@ -13,8 +13,6 @@ from random import Random
 
 from rag_harness.authoring.kb.plan import Brief, PlannedFact, PlannedTable, PlanPage
 
-# A section of a page: a heading, and blocks of Markdown.
-
 
 @dataclass
 class PageSection:
@@ -120,8 +118,6 @@ def _label(step: str) -> str:
     return plain.replace("<", "#lt;").replace(">", "#gt;").rstrip(".")
 
 
-# Names what facts are about, on their own page: just "the sales area" if the page is about one outlet.
-
 _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 _SMALL = frozenset(
     [
@@ -203,8 +199,6 @@ def heading_of(facts: Sequence[PlannedFact], page: PlanPage) -> str:
     heading = capital(joined_with_and(list(dict.fromkeys(topic(fact, page) for fact in facts))))
     return heading if len(heading) <= _LONGEST else ""
 
-
-# Makes sections from facts: grouped by kind or in order, as prose, as lists, or as both.
 
 Group = list[PlannedFact]
 # Noun phrases, because a question about a section says "regarding" and its heading.

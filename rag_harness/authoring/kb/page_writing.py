@@ -34,8 +34,6 @@ from rag_harness.core.protocols import ChatModel
 from rag_harness.core.registry import REVISIONS
 from rag_harness.models.prompts import Fault, Prompts, ask_until_right
 
-# The writers of pages: the grammar in this process, or a chat model, which is asked again with its page's faults.
-
 Read = Callable[[str], Awaitable[str | Fault]]
 """From a page to the page that is kept, or to its fault."""
 EMBEDDED = "embedded"
@@ -156,8 +154,7 @@ def page_faults(brief: Brief, written: Page) -> Iterator[str]:
 # The label of a generated page: its writer, its plan, and whether a person has edited it since.
 #
 # The label is front matter. Chunkers and questions leave it out, and readers of the file see it first. It is in the
-# same
-# file as the page, so a killed process cannot leave one without the other.
+# same file as the page, so a killed process cannot leave one without the other.
 
 _BY = "generated_by: rag-harness kb generate,"
 _LABEL = re.compile(

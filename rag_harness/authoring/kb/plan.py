@@ -24,7 +24,7 @@ from rag_harness.core.text.comparison import quotable
 from rag_harness.data.conversations import rows_of_line, turns_of_line, with_turns
 from rag_harness.data.queries import refuse_other_form
 
-# ``structure.json``: the plan of a knowledge base. ``planning`` writes it, and other rooms read it.
+# ``structure.json``: the plan of a knowledge base. Both planners write it; other packages read it.
 
 PLAN_FILE = "structure.json"
 PAGE_KINDS = ("tabular", "logical", "mixed")
@@ -230,8 +230,6 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# What a plan should have: how many pages about what, how many version pairs, and which kinds.
-
 MOST_PAGES = 10_000
 USUAL_KIND_SHARES = {"tabular": 0.3, "logical": 0.4, "mixed": 0.3}
 _SLACK = 0.005
@@ -293,8 +291,6 @@ class PlanRequest:
         elif not math.isclose(total := sum(self.shares.values()), 1, abs_tol=_SLACK + 1e-9):
             yield f"the shares of kinds sum to {total:g}, not to 1: {told}. Mend --kinds."
 
-
-# The brief of a planned page: the page, the pages that it links to, and its other version.
 
 _ABOUT = 3
 """How many subjects of a page another page is told about."""

@@ -362,24 +362,24 @@ _Problems = Iterator[tuple[str, str]]
 
 def check_plan_files(material: Material) -> list[CheckResult]:
     """Return the checks of the plan. They are skipped without a plan."""
-    rooms: dict[str, Callable[[Material, Plan], _Problems]] = {
+    checks: dict[str, Callable[[Material, Plan], _Problems]] = {
         "plan": _files,
         "categories": _categories,
         "kinds": _kinds,
         "planned links": _plan_links,
     }
-    results = [planned(name, material, room) for name, room in rooms.items()]
+    results = [planned(name, material, problems) for name, problems in checks.items()]
     if material.plan_problems:
         results[0] = _unreadable(material)
     return results
 
 
-def planned(name: str, material: Material, room: Callable[[Material, Plan], _Problems]) -> CheckResult:
+def planned(name: str, material: Material, problems: Callable[[Material, Plan], _Problems]) -> CheckResult:
     """Run a check that needs the plan, or say why it was skipped."""
     if material.plan is None:
         return CheckResult(name, skipped=BROKEN_PLAN if material.plan_problems else NO_PLAN)
     check = CheckResult(name, f"{len(material.plan.pages)} planned pages")
-    for where, message in room(material, material.plan):
+    for where, message in problems(material, material.plan):
         check.error(where, message)
     return check
 
@@ -517,19 +517,19 @@ _ASKED: dict[str, Callable[[Brief, Page], Iterator[str]]] = {
 
 def check_facts(material: Material) -> list[CheckResult]:
     """Return the checks; without planned facts they are skipped."""
-    rooms = {name: _room(asked) for name, asked in _ASKED.items()} | {"versions agree": version_agreement}
-    results = [planned(name, material, room) for name, room in rooms.items()]
+    checks = {name: _problems_of(asked) for name, asked in _ASKED.items()} | {"versions agree": version_agreement}
+    results = [planned(name, material, problems) for name, problems in checks.items()]
     if material.plan is None:
         return results
     stated = sum(page.facts is not None for page in material.plan.pages)
     if not stated:
-        return [CheckResult(name, skipped=NO_FACTS) for name in rooms]
+        return [CheckResult(name, skipped=NO_FACTS) for name in checks]
     for result in results:
         result.checked = f"{stated} pages with facts"
     return results
 
 
-def _room(asked: Callable[[Brief, Page], Iterator[str]]) -> Callable[[Material, Plan], _Problems]:
+def _problems_of(asked: Callable[[Brief, Page], Iterator[str]]) -> Callable[[Material, Plan], _Problems]:
     def problems(material: Material, plan: Plan) -> _Problems:
         for brief in briefs(plan):
             written = material.pages.get(brief.page.filename)

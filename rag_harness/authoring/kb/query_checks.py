@@ -171,8 +171,6 @@ def _text(read: ParsedFile[Any]) -> str:
         return ""
 
 
-# The golden set: every expected document exists, and every quote is in one of them.
-
 _CHUNK = re.compile(r"chunk_\d+")
 
 
@@ -246,8 +244,6 @@ def _unchecked(entries: list[GoldenEntry]) -> str:
     chunks = sum(bool(_CHUNK.fullmatch(name.rpartition("#")[2])) for entry in entries for name in entry.expected)
     return f"{chunks} chunks are named by number, which only a run with its chunk settings can check" if chunks else ""
 
-
-# Checks that a query's selected text is, in full, in one page.
 
 SELECTED = "selected_text"
 _SHOWN = 80
@@ -324,8 +320,6 @@ def _problems(query: QueryLine) -> Iterator[str]:
 def _later_turn(query: QueryLine) -> re.Match[str] | None:
     return next((found for found in _TURN.finditer(query.query) if int(found[1]) > (query.turn or 1)), None)
 
-
-# Checks what a question demands of its answers against its own gold and the documents.
 
 _NAMES_DOCUMENTS = ("cites", "cites_any", "cites_all", "cites_only", "retrieves")
 _IN_A_SOURCE = "context_contains"
@@ -416,8 +410,6 @@ def expectations(material: Material, read: ParsedFile[QueryLine]) -> CheckResult
     return check
 
 
-# Checks of the queries: ids, references, quotes, and what each type of query must and must not have.
-
 _NAMES = ("queries", "types", "references", "quotes", "selections", "expectations", "direct", "multi-hop", "negative",
           "distribution")  # fmt: skip
 _SEVERAL = ("multi_hop", "comparison")
@@ -430,8 +422,8 @@ def check_queries(material: Material, file: Path | None, types: tuple[str, ...] 
     if file is None:
         return [CheckResult(name, skipped="no file of queries; name one with --queries FILE") for name in _NAMES]
     read = read_query_lines(file)
-    rooms = (_queries, _references, _quotes, selections, expectations, _direct, _multi_hop, _negative)
-    found = [room(material, read) for room in rooms] + [_distribution(material, read)]
+    checks = (_queries, _references, _quotes, selections, expectations, _direct, _multi_hop, _negative)
+    found = [check(material, read) for check in checks] + [_distribution(material, read)]
     return [found[0], _types(read, types), *turns(read), *found[1:]]
 
 

@@ -230,8 +230,6 @@ def drafts_of(fact: Fact, collection: DocumentCollection, chance: Random) -> Ite
         yield Draft(DIRECT, plain, text, fact.said, fact.answer, evidence, (fact.kind,), {"topic": topic})
 
 
-# Questions about facts that a superseded page states differently: a stale answer fails, or old and new are asked.
-
 OF_PAIR = 2
 """The most questions for a pair of pages."""
 
@@ -286,8 +284,6 @@ def _same(stale: Fact, fact: Fact) -> bool:
     same = stale.parts.get("asked") == fact.parts.get("asked") if fact.kind == "cell" else stale.kind == fact.kind
     return same and stale.answer != fact.answer
 
-
-# Questions that compare cells of two pages with the same attribute and unit: which has more?
 
 IN_COMMON = 2
 """How many attributes two things must share to be similar: all things have a price."""
@@ -351,8 +347,6 @@ def _draft(first: Fact, second: Fact, first_is_more: bool, chance: Random) -> Dr
     answer = f"{first.answer} {second.answer}"
     return Draft("multi_hop", plain, plain, truth, answer, evidence, ("cell", "cell"), {"kind": "comparison"})
 
-
-# Questions that ask for the same fact of two similar things on two pages, and how they compare.
 
 PAIR_KIND = "multi_hop"
 

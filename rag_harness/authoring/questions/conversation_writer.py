@@ -87,8 +87,6 @@ class GeneratedConversations:
     stopped: str = ""
 
 
-# The tasks for a model that writes conversations: the passages, and the kinds of turns.
-
 _ASKED = "Write a conversation of {turns} turns of these kinds, in this order: {kinds}."
 _OF_PAGE = 3
 """How many chunks of a page a conversation is about."""
@@ -167,7 +165,7 @@ def turn_fault(turn: TurnDraft, collection: DocumentCollection) -> str | None:
 def is_subject_free(text: str, pages: tuple[str, ...], collection: DocumentCollection) -> bool:
     """Whether the words of a turn do not lead to ``pages``: a search by them does not find any among the first three.
 
-    It is what ``filters.specific`` asks of a question that stands alone, turned round. In a collection of few pages the
+    It is what ``drafts.specific`` asks of a question that stands alone, turned round. In a collection of few pages the
     first third of them counts, and in one of one page any words are as good.
     """
     number = len(collection.documents)
@@ -175,8 +173,6 @@ def is_subject_free(text: str, pages: tuple[str, ...], collection: DocumentColle
     hits = collection.nearest(text, 10 * first) if number > 1 else []
     return not set(list(dict.fromkeys(hit.chunk.doc_id for hit in hits))[:first]) & set(pages)
 
-
-# Reads a conversation from a model's reply, or returns the fault for asking again.
 
 LONGEST_REPLY = 60_000
 """How many characters of a reply are read."""
@@ -339,13 +335,10 @@ class ConversationWriter:
         return found
 
 
-# Writes drafted conversations as lines of ``queries.jsonl``.
-
-
 def conversation_rows(
     drafts: Iterable[ConversationDraft], by: str, taken: Container[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Yield a line for each conversation, numbered, as ``dataset.queries`` reads them. No id is in ``taken``."""
+    """Yield a line for each conversation, numbered, as ``data.queries`` reads them. No id is in ``taken``."""
     number = 0
     for draft in drafts:
         number += 1

@@ -114,8 +114,6 @@ def _now(name: str, moves: dict[str, str], still: set[str]) -> list[str]:
     return [name, moves[plain]] if plain in still else [moves[plain]]
 
 
-# Finds a quote in a page: word for word, with other marks, with other figures, or in other words.
-
 LIKE = 0.6
 """From this share of common words, in the same order, a passage counts as the quote in other words."""
 FEWEST_WORDS = 3
@@ -246,8 +244,6 @@ def _with_marks(text: str, start: int, end: int) -> str:
     marks = before if before == behind[::-1] else ""
     return text[start - len(marks) : end + len(marks)]
 
-
-# Looks up documents for the gold of questions: which exist, which were renamed, which are near a text.
 
 PROPOSED = 3
 _PAGES_LOOKED_AT = 10
@@ -426,9 +422,6 @@ def _figures_wanted(each: Expectation) -> frozenset[str]:
     return figures(json.dumps(each.wanted)) if isinstance(each.wanted, str | list) else frozenset()
 
 
-# Checks every question against the current documents.
-
-
 def check(asked: Sequence[QuestionWithGold], collection: DocumentCollection, unread: Some[str] = ()) -> Report:
     """Check questions against documents.
 
@@ -508,8 +501,6 @@ def _one_page(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
             return
 
 
-# Finds the questions that a change of documents and questions affects, and the reasons.
-
 Why = Literal["own row", "gold", "retrieved", "near", "turns"]
 WHYS: Mapping[Why, str] = {
     "own row": "by their own row",
@@ -581,9 +572,6 @@ def _why(
         return "retrieved"
     near = collection.nearest(asked.text, k) if collection is not None and change.pages else ()
     return "near" if any(hit.chunk.doc_id in change.pages for hit in near) else None
-
-
-# The documents that the last runs retrieved for each query.
 
 
 def retrieved_before(output: Path, k: int, is_of: Callable[[str], bool]) -> Mapping[str, frozenset[str]]:

@@ -22,8 +22,6 @@ from rag_harness.models.reader_prompt import PromptSource, Version, versions
 from rag_harness.retrieval.bm25 import Bm25Index
 from rag_harness.retrieval.chunking.markdown import read_sections
 
-# Finds superseded pages: by metadata if there are any, else by what pages and their names say.
-
 
 def superseded_pages(documents: Sequence[Document]) -> dict[str, str]:
     """Return the id of each superseded page with that of its replacement; "" if the replacement is not named."""
@@ -62,8 +60,6 @@ def _current(members: Sequence[int], known: Mapping[int, Version]) -> int | None
             return one
     return None
 
-
-# The documents that questions are about, and a search in them by words.
 
 CHUNK = 1_000
 """From so many characters on, a chunk is closed: some paragraphs of one section."""
@@ -214,8 +210,6 @@ def _chunks(document: Document) -> Iterator[Chunk]:
                 yield Chunk(name, document.doc_id, text, start, block.end, section.path, number, metadata=about)
                 number, start = number + 1, block.end
 
-
-# The documents that a document leads to: by its links, else by a search for its words.
 
 _TARGET = re.compile(r"\]\(<?([^)<>#?\s]{1,300})(?:[#?][^)\s]{0,100})?>?(?:\s[^)]{0,200})?\)")
 _FOUND = 3

@@ -85,8 +85,6 @@ def difficulty(draft: Draft, collection: DocumentCollection, shared: float) -> s
     return ("easy", "medium", "hard", "hard", "hard")[points]
 
 
-# Writes drafts as rows of ``queries.jsonl``.
-
 TEMPTS = 0.6
 """A page tempts if it has at least this share of the weighted words that the question's own page has."""
 EMBEDDED = "embedded/templates"
@@ -96,7 +94,7 @@ EMBEDDED = "embedded/templates"
 def rows(
     drafts: Iterable[Draft], collection: DocumentCollection, by: str = EMBEDDED, taken: Container[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each draft, numbered by kind, as ``dataset.queries`` reads them. No id is in ``taken``."""
+    """Yield a row for each draft, numbered by kind, as ``data.queries`` reads them. No id is in ``taken``."""
     numbers: Counter[str] = Counter()
     for draft in drafts:
         name = _name(draft.kind, numbers, taken)
@@ -143,8 +141,6 @@ def json_lines(found: Iterable[dict[str, Any]]) -> str:
     """Return the rows as JSON lines. The same rows give the same bytes."""
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in found)
 
-
-# Filters that reject drafts: each is a pure function of a draft and the collection, and returns the reason or None.
 
 Filter = Callable[[Draft, DocumentCollection], str | None]
 
@@ -267,8 +263,6 @@ def draft_fault(draft: Draft, collection: DocumentCollection) -> str | None:
     """Return the first reason against a draft; None if there is none."""
     return next((fault for check in FILTERS[draft.kind] if (fault := check(draft, collection))), None)
 
-
-# Finds repeated questions: by runs of words (MinHash, then Jaccard) and by the cosine of word counts.
 
 ALIKE = 0.6
 """From this Jaccard similarity of three-word runs on, two questions are the same."""

@@ -93,8 +93,6 @@ def past(verb: str) -> str:
 _DOUBLED = word_set("get put set stop submit begin cap wrap ship log swap cancel permit quit occur")
 
 
-# Verbs: base forms, third persons, verbs of instructions to readers, verbs with an object worth asking for.
-
 BASES = word_set(
     """
     accept add affect allow apply arrive ask attach begin belong block book bring call capture carry cause change
@@ -156,8 +154,6 @@ _PLACES = (
 POINTING = re.compile(rf"\b(?:{_WORDS}|{_THAT}|{_PLACES})\b", re.I)
 """Words that mean nothing without the text before them."""
 
-
-# Splits a sentence into subject, auxiliary and rest, in the order of a question.
 
 AUXILIARIES = word_set("is are was were can could may might must should will would has have had do does did")
 _NOT = {
@@ -266,8 +262,6 @@ def _checked(subject: list[str], auxiliary: str, rest: list[str], negated: bool 
     return Clause(" ".join(subject), auxiliary, " ".join(said), negated)
 
 
-# Changes the grammatical person: what a page says to its reader, in the reader's own words.
-
 _OBJECT_AFTER = word_set(
     """
     to for from with by of on at between about around against give gives gave send sends let lets ask asks allow
@@ -329,8 +323,6 @@ def lower_first(text: str, names: Collection[str]) -> str:
     named = (following[:1].isupper() or following[:1].isdigit()) and word not in _OPENING
     return text if named or word in names or not (word.istitle() or len(word) == 1) else text[:1].lower() + text[1:]
 
-
-# Tells whether a part of a sentence can be used in a question.
 
 FactParts = tuple[str, str, dict[str, str]] | None
 """Kind, answer and parts of a fact: see ``facts.Fact``."""

@@ -15,8 +15,6 @@ from rag_harness.authoring.questions.sentence_facts import QuotablePassage, pass
 from rag_harness.core.text.languages import ENGLISH, LANGUAGES, LanguageRules
 from rag_harness.core.types import Document
 
-# Finds what a row of a table states: which of its names are attributes, and how to ask for a cell.
-
 _EMPTY = re.compile(r"[\W_]*$|n/?a$|none$|unknown$|tbd$|same\b|see\b|as above|[✓✔✅❌✗✘]|(?:yes|no|x)\b", re.I)
 _MONEY = re.compile(r"(?:from |up to )?(?:[€$£¥]\s?\d[\d.,]*|\d[\d.,]*\s?(?:€|EUR|USD|GBP))(?: per [a-z]+)?$")
 _WHAT_IT = re.compile(r"what (?:it|they) ([a-z]+?)(s?)((?: [a-z]+)*)$", re.I)
@@ -166,8 +164,6 @@ def _the(name: str) -> str:
 
 _ARTICLES = word_set("a an the my your each every any all no")
 
-
-# What sentences with a plain subject and verb ask in each language.
 
 MONEY, DURATION, WEIGHT, AMOUNT, THING = "money", "duration", "weight", "amount", "thing"
 
@@ -336,8 +332,6 @@ QUESTION_FORMS: Mapping[str, QuestionForms] = {
 """The forms by the code of the language."""
 
 
-# The facts of a document in another language than English, and the questions that they answer.
-
 StatedFact = tuple[str, str, dict[str, str], str]
 """Kind, answer, parts and statement: see ``facts.Fact``."""
 MOST_WORDS = 45
@@ -494,8 +488,6 @@ _FORMS = {
     "amount": _wording_asked, "date": _wording_asked, "limit": _wording_asked, "rule": _wording_asked,
 }  # fmt: skip
 
-
-# Chooses the next fact: pages take turns, and each gives a fact of the kind that was used least.
 
 WEIGHTS = {
     "condition": 1.0, "purpose": 1.0, "quantity": 1.5, "definition": 0.7, "property": 0.6, "permission": 0.7,

@@ -14,8 +14,6 @@ from rag_harness.data.conversations import turn_id
 from rag_harness.data.golden import GoldenEntry, read_golden
 from rag_harness.data.queries import read_queries
 
-# The findings of checking questions against documents.
-
 What = Literal[
     "white space",
     "markup",
@@ -113,8 +111,6 @@ class Report:
             name for name, findings in self.found.items() if any(each.affects and not each.mends for each in findings)
         ]
 
-
-# A report as lines for a terminal, and as JSON.
 
 _SAID = {
     "white space": "quote with other white space",
@@ -226,9 +222,6 @@ def report_as_json(report: Report) -> str:
 
 def _plain(finding: Finding) -> dict[str, object]:
     return {key: value for key, value in asdict(finding).items() if value not in ("", ())}
-
-
-# Reads the gold of each question in a file of questions or a golden set.
 
 
 @dataclass(frozen=True, slots=True)

@@ -389,9 +389,8 @@ def untold(doc_id: str, collection: DocumentCollection) -> Iterator[tuple[str, s
 # Questions close to the topic that nothing in the collection answers: a fact of one thing is asked about another.
 #
 # A question about a row of a table, a class or a page of a folder is asked about another one of the same kind. It is
-# kept
-# if no passage that names the other thing has the rarest words of the question, or words with similar meaning. It is
-# dropped if too many passages name the thing. The nearest passages go into the row, for the reviewer.
+# kept if no passage that names the other thing has the rarest words of the question, or words with similar meaning. It
+# is dropped if too many passages name the thing. The nearest passages go into the row, for the reviewer.
 
 KIND = "negative"
 NEAREST_SHOWN = 3

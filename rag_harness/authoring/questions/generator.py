@@ -33,8 +33,6 @@ from rag_harness.authoring.questions.sentence_facts import seen
 from rag_harness.core.text.languages import ENGLISH, LANGUAGES
 from rag_harness.core.types import Document, Evidence
 
-# Drafts of each kind from the facts of documents in another language than English.
-
 NEAREST_SHOWN = 3
 _TRIED = 40
 """How many facts of a page are compared with those of another."""
@@ -158,8 +156,6 @@ def _between(many: Iterator[tuple[Draft, ...]], some: Iterator[tuple[Draft, ...]
         yield from islice(some, 1)
     yield from some
 
-
-# Makes as many questions of each kind as are wanted, all of which pass the filters; counts the dropped drafts.
 
 _MAKERS = {"direct": direct_and_versions, "multi_hop": hops_and_versions, "negative": negative_drafts}
 QUESTION_KINDS = ("direct", "multi_hop", "negative")

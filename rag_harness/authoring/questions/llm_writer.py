@@ -90,8 +90,6 @@ def _kept(result: _Made | Fault | BaseException, keep: Callable[[_Made], str | N
     return 0
 
 
-# The tasks for a model that writes questions: one for each kind, with the passages that it should be about.
-
 _TASKS = {
     "direct": "Write one question that the source answers.",
     "multi_hop": "Write one question that needs both sources: neither alone may hold the answer. Quote from each.",
@@ -152,8 +150,6 @@ def chunks_by_page(collection: DocumentCollection) -> dict[str, list[Chunk]]:
             found.setdefault(chunk.doc_id, []).append(chunk)
     return found
 
-
-# Reads a draft from a model's reply, or returns the faults for asking again.
 
 LONGEST_DRAFT_REPLY = 20_000
 """How many characters of a reply are read."""
@@ -256,8 +252,7 @@ def gives(reply: str, draft: Draft) -> bool:
 # Questions written by a chat model of role ``writer``. They must pass the same filters, or the model is asked again.
 #
 # Calls are recorded like all others: in mode ``record``, a run after a killed one finds its paid answers. Two more
-# calls
-# for each question check that the model can answer it with its evidence, and cannot without.
+# calls for each question check that the model can answer it with its evidence, and cannot without.
 
 _REPEAT = (
     "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON object."

@@ -84,8 +84,6 @@ def called(page: PlanPage, thing: str) -> str:
     return f"the {thing}" if any(named.search(fact.statement) for fact in page.facts or ()) else thing
 
 
-# Splits a planned statement into parts in a question's order, with a gap in place of the value.
-
 GAP = "[…]"
 _FRONT = re.compile(r"((?:after|at|before|during|for|from|in|on|to|under|with) [^,\[]+), (.+)$", re.I)
 _OTHER_CLAUSE = re.compile(r",? and (?:is|are|was|were|can|may|must)\b[^\[]*$")
@@ -230,8 +228,6 @@ def _with(front: str, subject: list[str], verb: tuple[str, str], rest: list[str]
     before, gap, after = said.partition(GAP)
     return PlannedStatement(front, " ".join(subject), verb[0], before.strip(), after.strip()) if gap else None
 
-
-# Question words for a value that is a number with a unit, an amount of money or a date.
 
 _MONEY = re.compile(r"[€$£¥] ?\d[\d.,]*(?: (?:million|thousand))?|\d[\d.,]* ?(?:€|EUR|USD|GBP|euros?|dollars?|pounds?)")
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -396,8 +392,6 @@ def _lead(before: str) -> tuple[str, str, str]:
     return place, bound, before[: found.start()].strip()
 
 
-# Question words for a value that is a condition, a way, a person or a thing.
-
 _ONLY = re.compile(r"(?:^| )only(?=$| (?:to|for|with|by|in|on|at|if|when|after|from|during)\b)")
 _PLACES = (
     r"when|if|unless|while|without|with|by|for|to|from|of|in|on|at|after|before|until|during|under|near|below|as|except"
@@ -530,9 +524,6 @@ def _without_place(value: str, before: str, after: str, said: PlannedStatement) 
     return QuestionWords("how", before, after) if said.auxiliary in ("is", "are") and _DONE.search(before) else None
 
 
-# Words a planned fact as a question for its value, in the words of its statement.
-
-
 def asked_of(fact: PlannedFact, names: Collection[str] = frozenset()) -> str:
     """Return the question for a planned fact, without a capital and a question mark; empty if there is none."""
     said = read_statement(fact, names)
@@ -564,8 +555,6 @@ def _of_subject(value: str, said: PlannedStatement) -> str:
     auxiliary = "" if said.auxiliary == "do" else said.auxiliary
     return asked_by_reader(" ".join(" ".join((found.words, found.after, auxiliary, said.before)).split()))
 
-
-# The planned facts of a folder, at their places in its pages.
 
 FACT_KIND_OF_PLANNED = {"amount": "amount", "date": "date", "limit": "limit", "condition": "rule"}
 """From kinds of planned facts to kinds of facts. A planned condition is a rule: "condition" is a kind found in

@@ -338,8 +338,6 @@ def _question(found: Clause, match: re.Match[str], asked: str) -> tuple[str, str
     return "quantity", match["q"], {"asked": said, "subject": found.subject}
 
 
-# Finds what a sentence states: a condition, a purpose, a definition, a property, a quantity, a permission.
-
 StatedFact = tuple[str, str, dict[str, str], str]
 """Kind, answer, parts and statement: see ``facts.Fact``."""
 FEWEST_SENTENCE_WORDS, MOST_SENTENCE_WORDS = 5, 45

@@ -1,7 +1,7 @@
 """Every option, the sources of its value, and the rights of a mode. Every suite reads the table, and only the table.
 
-Every room above calls it. It never reads data or asks a model. Public: ``Settings``, ``options`` and ``access_of``.
-Begin reading with ``table.py``, where each option is one line.
+Every package calls it. It never reads data or asks a model. Begin reading with ``table.py``, where each option is
+declared once, and ``loading.py``, which fills the table.
 """
 
 from __future__ import annotations

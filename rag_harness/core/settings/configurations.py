@@ -13,8 +13,6 @@ from rag_harness.core.settings.endpoints import check_name
 from rag_harness.core.settings.profiles import check_table_keys, toml_file
 from rag_harness.core.settings.table import Settings
 
-# A configuration: an experiment that is described by values of parameters, in a TOML file for ``--rag-config``.
-
 ParameterValue: TypeAlias = "str | int | float | bool"
 
 

@@ -186,8 +186,6 @@ class EndpointSpec:
     where: str = field(default="", compare=False)
 
 
-# Checks of the values in the description of a service, with errors that say what to do.
-
 EXPERIMENT_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,59}"
 """The pattern of a name that an experiment can have."""
 _NAME = re.compile(EXPERIMENT_NAME)
@@ -620,8 +618,6 @@ def _parsed(body: str, where: str, key: str) -> Any:
     except ValueError as error:
         raise SettingsError(f"{where}: {key} is no JSON: {error}. Write a table, or JSON in quotes.") from None
 
-
-# The JSON Schema of the description of a service: a file for ``--rag-endpoint``.
 
 _NUMBER = {"type": "number", "minimum": 0}
 _WHOLE_NUMBER = {"type": "integer", "minimum": 0}

@@ -16,8 +16,6 @@ from rag_harness.core.settings.roles import OWN, ROLES, JudgeTable, judge_tables
 from rag_harness.core.settings.secrets import check_no_keys
 from rag_harness.core.settings.table import Settings
 
-# Profiles: named sets of models and endpoints.
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -220,8 +218,6 @@ def check_table_keys(where: str, table: Mapping[str, object], known: Collection[
         if key not in known:
             raise SettingsError(f"{where}: {unknown('key', key, known)}")
 
-
-# Prices of calls: a versioned table, which the user can extend and override.
 
 SHIPPED = Path(__file__).with_name("prices.toml")
 _PER_MILLION = 1_000_000

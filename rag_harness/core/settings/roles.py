@@ -17,8 +17,7 @@ from rag_harness.core.settings.table import Settings
 
 # The fields of a role's requests, as its table in a profile sets or drops them.
 #
-# Fields have the names of the chat completions API. What only one server knows stands in ``extra_body``, as in
-# OpenAI's
+# Fields have the names of the chat completions API. What only one server knows stands in ``extra_body``, as in OpenAI's
 # SDK. TOML has no null, so a field that is not to be sent is named in ``drop``.
 
 _NUMBER, _WHOLE, _TEXT, _TRUTH = "a number", "a whole number", "a text", "true or false"
@@ -184,8 +183,6 @@ def _values(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-# Roles as tables of a profile, and the judges of a panel: each has a model, an address and fields of its requests.
-
 ROLES = ("answer", "judge", "writer", "rewrite", "user")
 _OPTIONS_OF = {"answer": "chat"}
 OWN = ("model", "base_url", "api_key_env")
@@ -255,9 +252,6 @@ def _read(where: str, table: object) -> dict[str, str]:
     others = {name: value for name, value in table.items() if name not in OWN}
     request = request_fields(where, others, OWN).text
     return said | ({"request": request} if request else {})
-
-
-# A run's settings with the table of one judge of a panel, and keys by the names of their variables.
 
 
 def named_key(name: str, rootdir: str) -> str:

@@ -9,8 +9,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rag_harness.core.errors import SettingsError
 
-# Names of headers and parameters that hold secrets.
-
 SECRET_NAME = re.compile(
     r"(?i)(x[-_])?(api|subscription)[-_]?key|(access|refresh|id|auth)[-_]token|(client[-_])?secret|password|authorization"
 )
@@ -28,8 +26,7 @@ def is_secret(parameter: str) -> bool:
 # Keys that stand where they would be shown: in an address, in a setting, in a file.
 #
 # A key comes from a variable, which nothing writes down. Settings, TOML files and addresses do get written: into
-# reports,
-# logs and records of runs. So a key that stands in one of them is refused, and the message does not repeat it.
+# reports, logs and records of runs. So a key that stands in one of them is refused, and the message does not repeat it.
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """The form in which a value names an environment variable."""

@@ -703,9 +703,6 @@ def access_of(settings: Settings) -> Access:
     return replace(of_mode, calls_local=True, keeps="cache") if settings.dry_run else of_mode
 
 
-# Names in options that may hold several: ``e2,e3``, ``faithfulness hri``.
-
-
 def names_in(values: Iterable[str]) -> list[str]:
     """Return the names in the values of an option. Each value may hold several: ``e2,e3``, ``faithfulness hri``."""
     return [name for value in values for name in value.replace(",", " ").split()]

@@ -16,8 +16,6 @@ from rag_harness.core.text.languages import ENGLISH, has_rules
 from rag_harness.core.text.numbers import StatedValue, share_stated, stated_values, unit_words, value_words
 from rag_harness.core.text.terms import terms
 
-# Whether a text says yes or no: by its first word, or by a negation in its first sentence.
-
 _FIRMLY = "absolutely|definitely|certainly|surely|sure|natürlich|klar|selbstverständlich|bien sûr|por supuesto|claro"
 _YES = rf"(?:{_FIRMLY})(?!,? (?:not|no|nicht|keine?|nein|non|pas|que no)\b)"
 _YES += (
@@ -107,8 +105,6 @@ def is_bare(text: str) -> bool:
     said = _SAID_FIRST.match(plain)
     return said is not None and not plain[said.end() :].strip(" .!,。！")
 
-
-# Words by which a text takes back what it has said, or leaves open which of several things holds.
 
 _TAKEN_BACK = re.compile(
     r"\b(?:or rather|no, (?:sorry|wait)|sorry[:,]|correction|scratch that|i mean|i meant|i misspoke|meaning|to be exact"

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from rag_harness.core.text.languages import LANGUAGES
 
-# Marks that only an answer may have: citations such as ``[Source 1]``, and "I don't know".
-
 DECLINES = re.compile(r"\bI (?:don['’]?t|do not) know\b", re.IGNORECASE)
 """The words with which the prompts ask a model to decline."""
 CITATION = re.compile(r"\[\s*sources?\b([^\]]{0,400})\]", re.IGNORECASE)
@@ -30,8 +28,6 @@ def without_marks(text: str) -> str:
     """
     return _MARK.sub(lambda mark: f"({mark['said']}{')' if mark['end'] else ''}", text)
 
-
-# Parser for citation marks.
 
 _NUMBER = re.compile(r"\s*(?:source\s*)?(\d{1,6})\b", re.IGNORECASE)
 

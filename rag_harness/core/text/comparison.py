@@ -13,16 +13,13 @@ from itertools import pairwise
 # The form in which texts are compared. What is shown stays as written.
 #
 # Two texts that a reader takes for the same are the same here: letters are composed and compatible forms replaced
-# (NFKC),
-# so that an accent in two characters, a ligature and a full-width digit are what they look like; soft hyphens, zero-
-# width
-# characters and marks of direction count for nothing; quotes and dashes are those of ASCII; HTML entities are
-# characters.
+# (NFKC), so that an accent in two characters, a ligature and a full-width digit are what they look like; soft hyphens,
+# zero-width characters and marks of direction count for nothing; quotes and dashes are those of ASCII; HTML entities
+# are characters.
 #
 # Chinese, Japanese, Thai, Lao, Khmer and Burmese have no blanks between words. Where words are counted, each character
-# is
-# one, as in the scripts of CMRC 2018 and MLQA; where they are searched, each pair of neighbours is one, as in Lucene's
-# CJKAnalyzer. A dictionary finds better words, and another one for each language (jieba alone is 19 MB).
+# is one, as in the scripts of CMRC 2018 and MLQA; where they are searched, each pair of neighbours is one, as in
+# Lucene's CJKAnalyzer. A dictionary finds better words, and another one for each language (jieba alone is 19 MB).
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _EMPHASIS = re.compile(r"\*\*|__|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<![\w_])_(?=[^\W_])|(?<=[^\W_])_(?![\w_])")

@@ -16,8 +16,6 @@ from rag_harness.core.text.statements import Denial, Statement, statements
 __all__ = ["ANSWER", "Contradiction", "Quote", "against", "contradictions"]
 
 
-# Whether two statements are about the same case: the weight share of their common terms, and what differs.
-
 LIGHTNESS = 0.3
 """Weight of a light word, as a share of the weight by its rarity."""
 _PRIOR = 60
@@ -98,8 +96,6 @@ def _on_condition(one: Statement, other: Statement) -> bool:
     words = frozenset(one.words[place] for place in one.conditions) - light() - {""}
     return bool(words - other.terms - other.above) or any((it.dimension, it.low) not in known for it in figures)
 
-
-# Whether two statements contradict each other: another figure in the same role, or a denial.
 
 LEAST_SHARED = 0.58
 """Least weight share of common terms at which the figures of two statements are compared."""
@@ -260,17 +256,14 @@ def _allows(bound: Figure, said: Figure) -> bool:
 # The search for contradictions: candidate pairs by shared terms, then the differences of each pair.
 #
 # Two statements are compared where they share most of their terms, by weight, and are about the same case. They are
-# about
-# two cases where each has an important word that the other lacks, or where a condition or the row of a table differs.
-# The
-# search prefers precision: it may miss contradictions.
+# about two cases where each has an important word that the other lacks, or where a condition or the row of a table
+# differs. The search prefers precision: it may miss contradictions.
 #
-# English alone is read: a text in another language states nothing here (``language.no_rules`` says so).
+# English alone is read: a text in another language states nothing here (``language_detection.no_rules`` says so).
 #
 # The work is bounded. All texts together have at most MOST_STATEMENTS statements, and each text gets its share. A
 # statement has at most ``LONGEST`` tokens and ``MOST_FIGURES`` figures. A term of more than MOST_HOLDERS statements
-# gives
-# no candidate. Each statement is compared with MOST_CANDIDATES others. So the time is linear in the length of the
+# gives no candidate. Each statement is compared with MOST_CANDIDATES others. So the time is linear in the length of the
 # texts.
 
 ANSWER = -1
@@ -322,7 +315,7 @@ def contradictions(texts: Sequence[str], idf: Mapping[str, float] | None = None)
 
     Args:
         texts: as they were retrieved, plain or Markdown.
-        idf: weight of each term (``vocabulary.term``), any scale; by default its rarity among the statements given.
+        idf: weight of each term (``figures.term``), any scale; by default its rarity among the statements given.
 
     A statement that stands in both texts contradicts neither. Case and white space do not count.
     """

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from rag_harness.core.text.terms import STOPWORDS, stem
 
-# Tokens, terms and word lists for the search for contradictions.
-
 
 def word_set(words: str) -> frozenset[str]:
     """Return the set of words in a line."""
@@ -168,8 +166,6 @@ def contrasts() -> tuple[frozenset[str], ...]:
     return tuple(frozenset(map(term, group.split())) for group in _CASES.strip().splitlines())
 
 
-# A figure of a sentence: its dimension, value, bound and role.
-
 DASHES = frozenset("-–—")
 DATED = frozenset(("date", "clock", "day of the month", "year"))
 """Dimensions whose role is the word before the figure: open from, open until."""
@@ -264,8 +260,6 @@ def _per(found: Sequence[Token], last: int) -> str:
     return term(word(found, after + 1)) or word(found, after + 1)
 
 
-# Dates, days of a month, years and times of day among the tokens of a sentence.
-
 _SHORT = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = word_set(
     "january february march april may june july august september october november december sept"
@@ -336,8 +330,6 @@ def _made(found: Sequence[Token], span: tuple[int, int], dimension: str, said: f
     role = "" if leading in {"at", "on"} else _ROLES.get(leading, leading)
     return Figure(dimension, said, said, "", frozenset([role] if role else []), "", *span, year=of)
 
-
-# Figures of a sentence with their types: amounts, measures, counts, dates, versions; and numbers that are names.
 
 MOST_FIGURES = 12
 """Most figures of a statement, numbers in names included. Later ones are not compared."""

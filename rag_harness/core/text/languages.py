@@ -9,8 +9,6 @@ from functools import cached_property
 __all__ = ["ENGLISH", "LANGUAGES", "LanguageRules", "has_rules", "rules_of"]
 
 
-# What the rules of one language are, and how its lists of words become patterns.
-
 _NUMBER = r"\d"
 _CURRENCY = r"[€$£]\s?\d|\d\s?(?:€|eur\b|usd\b|gbp\b|chf\b|%)"
 _CLOCK = r"\b\d{1,2}[:.]\d{2}\b|\b(?:19|20)\d\d\b|\b\d{1,2}[./]\d{1,2}\."
@@ -125,8 +123,6 @@ _LOOKED_AT = 80
 _ORDINAL = re.compile(r"(?<![\d.,])\d{1,2}\.$")
 
 
-# The rules of Dutch.
-
 DUTCH = LanguageRules(
     code="nl",
     name="Dutch",
@@ -164,8 +160,6 @@ DUTCH = LanguageRules(
 )
 
 
-# The rules of French.
-
 FRENCH = LanguageRules(
     code="fr",
     name="French",
@@ -201,8 +195,6 @@ FRENCH = LanguageRules(
     kind_words="coûte coûtent coût prix tarif tarifs frais payer date jour heure délai durée temps",
 )
 
-
-# The rules of German.
 
 GERMAN = LanguageRules(
     code="de",
@@ -250,8 +242,6 @@ GERMAN = LanguageRules(
 )
 
 
-# The rules of Italian.
-
 ITALIAN = LanguageRules(
     code="it",
     name="Italian",
@@ -287,8 +277,6 @@ ITALIAN = LanguageRules(
 )
 
 
-# The rules of Portuguese.
-
 PORTUGUESE = LanguageRules(
     code="pt",
     name="Portuguese",
@@ -322,8 +310,6 @@ PORTUGUESE = LanguageRules(
     kind_words="custa custam custo preço preços tarifa pagar data dia hora prazo tempo demora dura",
 )
 
-
-# The rules of Spanish.
 
 SPANISH = LanguageRules(
     code="es",
@@ -364,9 +350,8 @@ SPANISH = LanguageRules(
 # The rules of each language but English: stop words, stems, abbreviations, kinds of questions, "I don't know".
 #
 # A language is a file that makes one ``LanguageRules``. English has none: its rules stand in the files that use them
-# (``terms``, ``sentence_ends``), where they were measured. Text in a language without a file gets no rules of another
-# one
-# where something is judged; its words are cut as English ones are, since cutting must do something.
+# (``terms``, ``sentences``), where they were measured. Text in a language without a file gets no rules of another
+# one where something is judged; its words are cut as English ones are, since cutting must do something.
 
 ENGLISH = "en"
 """The code of the language whose rules are everywhere, and of documents that name no other."""

@@ -15,8 +15,7 @@ from rag_harness.core.text.languages import ENGLISH
 # Numbers, durations, times of day and money in words, written in digits at the place where the words stand.
 #
 # The text stays as long as it was, so places in it stay right: what is shorter is filled with blanks on its left.
-# English
-# alone; numbers in one word ("seven") are left to those who read numbers, for many are none: "one of them".
+# English alone; numbers in one word ("seven") are left to those who read numbers, for many are none: "one of them".
 
 _TO_NINETEEN = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -290,8 +289,7 @@ def in_words(text: str, digits: str) -> str:
 # Numbers, dates, times and amounts of a text as values, however they are written.
 #
 # ``30``, ``thirty`` and ``30.0`` are one number, ``1,400`` and ``1 400`` another. ``2024-03-01`` is ``1 March 2024``,
-# ``5 pm`` is ``17:00``, ``2 years`` are ``24 months``. Where a mark can be read in two ways, as the comma of
-# ``1,400``,
+# ``5 pm`` is ``17:00``, ``2 years`` are ``24 months``. Where a mark can be read in two ways, as the comma of ``1,400``,
 # both readings count.
 
 Reading = tuple[str, float]

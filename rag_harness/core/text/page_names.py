@@ -106,9 +106,6 @@ def _ends_of(parts: Sequence[str]) -> list[str]:
     return ["/".join(parts[start:]) for start in range(len(parts))]
 
 
-# Anchors of a page's headings, as GitHub numbers them.
-
-
 def slug(heading: str) -> str:
     """Return GitHub's anchor of a heading: lower case, hyphens for blanks, no punctuation."""
     return "".join(_slug_character(character) for character in heading.strip().lower())

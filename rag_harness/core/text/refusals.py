@@ -19,8 +19,7 @@ from rag_harness.core.text.comparison import without_emphasis
 # A clause refuses by the words that stand in it together, in one language: a negation with a document and a verb of
 # saying, with the assistant and a verb of finding, with what is missing. ``abstention.toml`` has these words, and some
 # phrases, in English and the six languages with rules. Three words do not tell their language, so those of all are
-# looked
-# for. ``benchmarks/refusals.py`` measures it.
+# looked for. ``benchmarks/refusals.py`` measures it.
 
 _LONGEST = 4_000
 """Most characters of an answer that is read: a refusal is short, and nothing is read for ever."""

@@ -10,16 +10,13 @@ from rag_harness.core.text.language_detection import foreign
 from rag_harness.core.text.languages import ENGLISH, rules_of
 from rag_harness.core.text.terms import STOPWORDS
 
-# A sentence ends at a mark with blank space behind it, at the marks of Chinese and Japanese, and with its line. It
-# goes
+# A sentence ends at a mark with blank space behind it, at the marks of Chinese and Japanese, and with its line. It goes
 # on before a small letter, behind an abbreviation, and behind the number of an item. Options say that lines are
-# wrapped,
-# and that a semicolon ends one, too, where both halves of "open daily; closed in May" count.
+# wrapped, and that a semicolon ends one, too, where both halves of "open daily; closed in May" count.
 #
 # It is written here because splitters on the registry either bring a model (spaCy, Stanza), ask for data that is
 # downloaded (NLTK's Punkt), or give no places in the text as it was written (pySBD). Borders of chunks are another
-# thing:
-# they cut what is too long, and lie with the chunkers.
+# thing: they cut what is too long, and lie with the chunkers.
 
 Span = tuple[int, int]
 

@@ -125,8 +125,6 @@ def _alike(band: npt.NDArray[np.uint32]) -> Iterator[list[int]]:
     return (group.tolist() for group in np.split(order, borders) if len(group) > 1)
 
 
-# Search for the page of a text, with an index of shingles (runs of words) over all pages.
-
 _RUN = 6
 """Words of a run. Five words in a row often occur in two documents, six seldom."""
 _FEWEST = 3

@@ -11,8 +11,6 @@ from itertools import islice, pairwise
 from rag_harness.core.text.figures import OPENERS, UNITS, Figure, Token, figures_of, light, term, tokens, word_set
 from rag_harness.core.text.sentences import Span, sentence_spans
 
-# Sentences and table rows of a text, with their places and the headings above them.
-
 SpanGroup = tuple[str, list[Span]]
 
 _HIDDEN = re.compile(
@@ -183,8 +181,6 @@ def _denies(lower: Sequence[str], place: int) -> bool:
         return True
     return (said in _NOT or said.endswith("n't")) and after not in _SOFTENS
 
-
-# Statements of a text: sentences and table cells with their places, terms, figures, conditions and denials.
 
 MOST_TOKENS_READ = 80
 """Most tokens of a statement. The rest of a longer sentence is the next statement."""

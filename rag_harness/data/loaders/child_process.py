@@ -21,8 +21,6 @@ from rag_harness.core.errors import UnreadableError
 from rag_harness.core.processes import end_python, kill_python, start_python
 from rag_harness.core.types import Document
 
-# The result of parsing a file: its text and metadata, packed as bytes for the pipe and the cache.
-
 GUESSED = "guessed_charset"
 """Key in the metadata of a document: the charset it was read in, if the file does not state it."""
 
@@ -143,8 +141,6 @@ def _line(value: object) -> bytes:
     return json.dumps(value).encode() + b"\n"
 
 
-# Limits of memory and time for the process that reads a file.
-
 MEMORY_BYTES = 1 << 30
 """Address space. A stream of 10 kB may unpack to gigabytes."""
 PROCESSOR_SECONDS = 14
@@ -191,8 +187,7 @@ def _set(name: int, soft: int, hard: int) -> None:
 # The child process that reads and cuts files. It gets questions on its input and answers on its output.
 #
 # A question is a line ``<kind> <bytes>``, then so many bytes, e.g. of a file. An answer is a line ``<bytes> more``,
-# then
-# so many bytes, packed. The line ends with ``last`` if the process ends after the answer. It may be killed at any
+# then so many bytes, packed. The line ends with ``last`` if the process ends after the answer. It may be killed at any
 # time.
 
 PARSERS = {
@@ -209,7 +204,7 @@ PARSERS = {
 """The function for each kind of file: ``parse(data) -> Parsed``.
 
 ``txt@cp1252`` gives the charset of a file that does not state it.
-Any other kind is ``package.module:function``, a function of a room above from bytes to an answer.
+Any other kind is ``package.module:function``, a function of a package above from bytes to an answer.
 """
 
 _LONGEST_MESSAGE = 300

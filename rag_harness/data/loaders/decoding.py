@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from rag_harness.core.errors import UnreadableError
 
-# Decoding of files: byte order mark, declared charset, UTF-8, and only then a guess.
-
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -177,8 +175,6 @@ def _repeated(text: str) -> float:
         return 0.0
     return Counter(lines).most_common(1)[0][1] / len(lines)
 
-
-# Files that are of another kind than their names say, told by their first bytes.
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of Office before 2007 begin, and encrypted ones of any age."""

@@ -16,8 +16,6 @@ from rag_harness.data.loaders.decoding import check_kind, checked_text, decoded
 from rag_harness.data.loaders.markdown_writer import MarkdownWriter, without_marks_of_loaders
 from rag_harness.data.loaders.reading import parsed_file
 
-# Detection of hidden text on an HTML page, by attributes and the page's own style sheet.
-
 Attributes = Mapping[str, str]
 Declarations = Mapping[str, str]
 
@@ -213,8 +211,6 @@ def _selectors(tag: str, attributes: Attributes) -> Iterator[str]:
     if attributes.get("id"):
         yield from (f"#{attributes['id'].lower()}", f"{tag}#{attributes['id'].lower()}")
 
-
-# The Markdown of each HTML element.
 
 Begin = Callable[[MarkdownWriter, Attributes], None]
 End = Callable[[MarkdownWriter], None]

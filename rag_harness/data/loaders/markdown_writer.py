@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-# Rows of a Markdown table, made from cells.
-
 MOST_SPANNED = 50
 """Most empty cells that are added for a cell over several columns."""
 _MOST_ROWS = 1_000

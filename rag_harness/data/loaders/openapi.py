@@ -25,8 +25,7 @@ from rag_harness.data.loaders.reading import parsed_file
 # Loader of descriptions of HTTP interfaces: OpenAPI 3 and Swagger 2, as JSON or YAML.
 #
 # Of other JSON and YAML files ``is_document`` says that they are no documents. A ``$ref`` is followed inside the file
-# for parameters, bodies and responses; a schema is named, never unfolded. Public: ``load``, ``is_document``. Begin
-# reading in ``interface``.
+# for parameters, bodies and responses; a schema is named, never unfolded. Begin reading in ``parse``.
 
 _HEAD = 1 << 20
 """Bytes that are looked into: programs that sort keys write ``openapi`` behind all schemas."""
@@ -141,8 +140,6 @@ def _rows(schema: Mapping[str, Any], above: str, depth: int) -> Iterator[list[st
         if not name_of(about):
             yield from _rows(inside, f"{full}[].", depth + 1)
 
-
-# An interface as Markdown: a section for each operation and for each schema, their parameters and fields as tables.
 
 _METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace")
 _MOST_REFERENCES = 10

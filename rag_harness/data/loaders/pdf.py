@@ -20,8 +20,6 @@ from rag_harness.data.loaders.decoding import check_kind, checked_text
 from rag_harness.data.loaders.markdown_writer import OpenTable, without_marks_of_loaders
 from rag_harness.data.loaders.reading import parsed_file
 
-# The lines of a PDF's pages with the sizes of their letters, and which of them are headings.
-
 _LARGER = 1.15
 """How much larger than most of the text a heading is at least."""
 _LEVELS = 4

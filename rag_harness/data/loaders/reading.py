@@ -68,8 +68,6 @@ def read_bytes(file: Path) -> bytes:
     return data
 
 
-# One reading of many files, with the child process that parses them and the cache of parsed files.
-
 _LIBRARIES = ("pypdf", "charset-normalizer", "cryptography", "pycryptodome", "mammoth", "openpyxl", "PyYAML")
 """Libraries of the parsers. pypdf uses cryptography or pycryptodome for files encrypted with AES."""
 _WITHOUT_CHARSET = ("txt", "html", "csv")

@@ -36,8 +36,6 @@ def parse_text(data: bytes, charset: str = "") -> Parsed:
     return Parsed(checked_text(found.text), guessed=found.guessed)
 
 
-# Loader for Markdown: the unchanged text, with the first heading as title.
-
 _TITLE_WITHIN = 1 << 18
 """Characters in which a title is searched for. Splitting 32 MB into lines takes half a gigabyte."""
 
@@ -61,8 +59,6 @@ def _first_heading(text: str) -> str:
             return line[2:].strip()
     return ""
 
-
-# Loader for CSV and TSV: one table, whose first row is its head.
 
 _DELIMITERS = ",;\t|"
 """Of two that fit equally well, the first counts."""

@@ -165,8 +165,6 @@ def _held_out(said: Mapping[str, Any]) -> HeldOut:
     return HeldOut(**one, others={name: (RaceFigure(**a), RaceFigure(**b)) for name, (a, b) in said["others"].items()})
 
 
-# Says what came of a race: a sentence, and a table.
-
 _MOST_LINES = 12
 
 

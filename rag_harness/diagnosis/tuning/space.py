@@ -25,8 +25,6 @@ from rag_harness.core.settings.profiles import check_table_keys, toml_file
 from rag_harness.evaluation.measures import measure_named
 from rag_harness.runs.gates.grammar import Gate, Reference, parse_gate
 
-# What a race is about: parameters with their values, what is wanted, and what must hold.
-
 
 @dataclass(frozen=True)
 class Parameter:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.judging import JudgedRow
 
 
-# The configurations of a space, each once, with what they have in common with others.
-
 AFTER_RANKING = ("top_k", "prompt", *ANSWERED_BY)
 """Parameters that change nothing of what is found, or only how much of it counts."""
 
@@ -345,8 +343,6 @@ class Asking:
                 self._prepared |= {f"{experiment.id} {query.query_id}" for query in new}
         return experiment
 
-
-# The values of measures: of each configuration, one a question.
 
 _SURE = 0.999
 

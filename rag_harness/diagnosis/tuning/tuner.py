@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
 
 
-# Puts a race together: questions are divided, what is found is raced on first, answers are asked for what is left.
-
 EVIDENCE = "evidence_recall"
 """What is raced on before any answer is asked for: without its evidence a question is rarely answered."""
 _SMALLEST_GAP = 0.05
@@ -347,9 +345,6 @@ def _nobody(space: Space, entries: Sequence[Entry]) -> str:
     said = "; ".join(f"{entry.title}: {entry.why}" for entry in entries[:3] if entry.why)
     asked = ", ".join(map(constraint_text, space.constraints))
     return f"{space.where}: no configuration keeps to {asked}. {said}."
-
-
-# Writes the chosen configuration as a file for ``--rag-config``, with what is known of it as comments.
 
 
 def check_tuned(file: Path, settings: Settings) -> None:

@@ -18,8 +18,6 @@ from rag_harness.records.expectations import (
     true_problem,
 )
 
-# Kinds that look at how an answer came about: whether it declines, what was decided, time, cost, tokens.
-
 _DECISIONS = ("pass", "warn", "abstain")
 
 

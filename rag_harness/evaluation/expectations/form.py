@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 # Checks JSON against a JSON Schema in a number of steps that grows with the answer alone.
 #
 # jsonschema compares each item with each other for ``uniqueItems``, and follows each reference of each branch, so that
-# a
-# schema of some lines can double its work with each level. Here values are compared by their text, and steps are
+# a schema of some lines can double its work with each level. Here values are compared by their text, and steps are
 # counted.
 
 _LEAST_STEPS = 100_000
@@ -172,8 +171,6 @@ class _Comparing:
         self._steps.take(1 + len(text) // _CHARACTERS_A_STEP)
         return text
 
-
-# Kinds that look at an answer's form: its length, its language, links, JSON.
 
 _LINK = re.compile(r"https?://[^\s<>\")\]]{1,2000}", re.IGNORECASE)
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)

@@ -15,8 +15,6 @@ from rag_harness.core.settings.profiles import check_table_keys, parsed_toml
 from rag_harness.core.types import Expectation
 from rag_harness.records.expectations import AnswerSeen, AsksFor, ExpectationKind, Finding, text_problem
 
-# Kinds that need a model: a criterion in words, for a judge, and a text that the answer resembles.
-
 WORDS_OF_DEMAND = 150
 """The most words of a criterion, and of a text that an answer resembles."""
 
@@ -225,8 +223,7 @@ def rubric_named(name: str, rubrics: Mapping[str, Rubric], folder: Path) -> Rubr
 # Criteria that ask whether an answer states a fact: they can be held against a text without a judge of words.
 #
 # ``says that opened goods are excluded`` is the statement ``opened goods are excluded``. What else a criterion may ask
-# of
-# an answer, its tone or its form, is no fact.
+# of an answer, its tone or its form, is no fact.
 
 _SUBJECT = r"(?:(?:the |this )?(?:answer|response|reply|it) )?(?:(?:also|clearly|correctly|explicitly) )?"
 _NOT = r"(?P<not>(?:does not |doesn't |must not |should not |never )|)(?:must |should |has to )?"

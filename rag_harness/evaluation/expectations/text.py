@@ -272,8 +272,6 @@ def _least(most: int, holds: Any) -> int:
     return low
 
 
-# Kinds that look for a number or a date in an answer, however it is written.
-
 _NUMBER = re.compile(
     r"(?<![\w.,])[-−]?(?:\d{1,3}(?:[\u00a0\u202f ]\d{3})+(?![\u00a0\u202f ]?\d)(?:[.,]\d+)*|\d+(?:[.,'’]\d+)*)(?!\w)"
 )

@@ -1,4 +1,9 @@
-"""Judges give the verdicts behind judged measures. Each has an entry point ``rag_harness.judges``."""
+"""Judges give the verdicts behind judged measures. Each has an entry point ``rag_harness.judges``.
+
+``embedded`` needs no model, ``encoder`` a local classifier, ``fused`` and ``ragas`` ask a language model. ``factory``
+makes the judge that the settings name, and adds what it does not answer itself. Engine, studies and commands call it.
+A judge knows no measure. Begin reading with ``factory.py``.
+"""
 
 UNSEEN = (
     "it does not see a name of the context in another's place, subject and object exchanged, a sum or another "

@@ -282,8 +282,6 @@ def _judged_names() -> list[str]:
     return [name for name, kind in made.items() if isinstance(kind, type) and issubclass(kind, kinds)]
 
 
-# Writes the scores of any system's answers, one line of JSON each, and sums them up.
-
 _REASONS = 3
 """Most reasons that are printed for a measure."""
 

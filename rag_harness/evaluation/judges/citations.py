@@ -271,8 +271,7 @@ def _words(text: str) -> set[str]:
 #
 # This stands outside of ``CitationsOff``, whose text names the shipped calibrations. A judge that has the method
 # ``citations`` is asked once. Any other judge is asked about each source by itself, as if the prompt had no other: the
-# embedded judge, judges of the project. Such a judge says neither which claims need a citation nor what several
-# sources
+# embedded judge, judges of the project. Such a judge says neither which claims need a citation nor what several sources
 # support together, and its quote is the sentence of the source that has most words of the claim.
 
 

@@ -294,7 +294,7 @@ def asking_of(parts: JudgeParts, shares: bool) -> JudgeChat:
 
 @lru_cache
 def prompt(name: str) -> str:
-    """Return a prompt of this room."""
+    """Return a prompt of this package."""
     return (_PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
 
 

@@ -52,7 +52,7 @@ from rag_harness.models.prompts import json_of
 
 # Rules that answer what is asked about an answer to a turn, for judges without a chat model.
 #
-# They look for questions, for statements that cannot both hold (``words.contradictions``) and, with the judge's own
+# They look for questions, for statements that cannot both hold (``core.text.contradictions``) and, with the judge's own
 # verdicts, for statements that another text supports. What words do not show they do not claim: "cannot tell" is the
 # answer to more than half of what may be asked (docs/dev/results/conversations.md has how often).
 
@@ -85,7 +85,7 @@ class TurnRules:
         self._judge, self._material, self._asks = judge, material, asks
 
     async def verdict(self, criterion: str) -> CriterionVerdict:
-        """Return the verdict on a criterion of ``turn_criteria``.
+        """Return the verdict on a criterion that is asked of turns.
 
         Raises:
             RagHarnessError: the judge failed.

@@ -110,8 +110,6 @@ class EncoderFamily(Protocol):
         ...
 
 
-# Readings by their texts: kept ones, and new ones for which all answers that wait share the model's batches.
-
 MOST_TOGETHER = 512
 """Most readings at once. More would fill no batch better, and a killed run would lose more."""
 
@@ -177,8 +175,6 @@ class PooledReadings:
         self._store.put(read)
         return {key: read[key] for key in wanted}
 
-
-# The encoder judge's opinion of one answer.
 
 MOST_CLAIMS = 200
 """Most sentences of a text that are judged."""
@@ -283,8 +279,6 @@ def _detail(each: Sequence[tuple[Verdict, ClaimSupport]]) -> dict[str, Any]:
     found = {"hallucinated": min(values) <= SUPPORTED_ABOVE} if len(values) == len(each) and values else {}
     return found | ({"unsupported": spans} if spans else {})
 
-
-# Cuts a chunk that is longer than a model's window into pieces of whole sentences.
 
 Count = Callable[[Sequence[str]], list[int]]
 """Counts tokens or words of each text."""

@@ -287,8 +287,6 @@ def _from_hub(name: str, commit: str | None, may_download: bool) -> Path:
     ) from why
 
 
-# Loads a classifier and runs it on batches of similar length.
-
 GPU_TOKENS = 65_536
 """Tokens of a batch on a GPU, padding included. A GPU is slow by small batches, and a CPU by large ones."""
 _LOADERS = {

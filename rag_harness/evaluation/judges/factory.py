@@ -181,9 +181,6 @@ def _placed(plain: Unmarked, said: CriterionVerdict) -> CriterionVerdict:
     return replace(said, start=claim.start, end=claim.end)
 
 
-# Makes the judge that the settings name.
-
-
 def create_judge(parts: JudgeParts, bare: Judge | None = None) -> Judge:
     """Return the judge of a run, made from its parts, or of one that is made. It never sees citation marks.
 

@@ -142,9 +142,6 @@ def _said(number: float) -> PassageVerdict:
     return PassageVerdict(number) if number >= 0 else PassageVerdict(missing=_MISSING[int(-number) - 1])
 
 
-# Makes a claim with its sources of what the fused judge said of it.
-
-
 def cited_claim(claim: Claim, said: PassageVerdict, places: Sequence[int], count: int) -> CitedClaim:
     """Return a claim with a verdict for each of the ``count`` sources of its prompt.
 
@@ -159,8 +156,6 @@ def cited_claim(claim: Claim, said: PassageVerdict, places: Sequence[int], count
     assert isinstance(said, PassageSupport)
     return CitedClaim(claim, tuple(sources), said.needs, said.value)
 
-
-# The fused judge's opinion of one answer: which questions it asks, and when it may ask one again.
 
 _FAITHFULNESS = Support("answer", "contexts")
 _BY_LEVEL = "the scale was read by its levels"

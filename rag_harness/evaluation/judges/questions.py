@@ -48,8 +48,6 @@ from rag_harness.evaluation.measures.opinion import (
 from rag_harness.models.array_store import key_of
 from rag_harness.models.prompts import json_of
 
-# Reads how far up a scale an answer is from the probabilities of the levels' numbers (G-Eval, 2303.16634).
-
 _ENOUGH = 0.5
 """Probability that the numbers of levels must have together. Below it, the model was about to say something else."""
 
@@ -168,9 +166,6 @@ def _cosines(vectors: Matrix) -> list[float]:
     return [float(value) for value in cosines]
 
 
-# Finds the quotes of a judge in their text.
-
-
 def placed(said: Sequence[tuple[str, str]], text: str) -> tuple[Claim, ...]:
     """Return claims with the positions of their quotes in ``text``, or of the claims where a quote is missing.
 
@@ -198,8 +193,6 @@ def find_quote(words: str, text: str, after: int = 0) -> tuple[int, int]:
     found = pattern.search(text, after) or pattern.search(text)
     return found.span() if found else (-1, -1)
 
-
-# Reads which passages support each claim alone, how far, and by which words.
 
 DEGREES = {"full": 1.0, "partial": 0.5}
 NOT_THERE = "the words that the judge quoted do not stand in the source"
@@ -350,8 +343,6 @@ def _end(again: bool) -> str:
     return prompt("fused_again") if again else ""
 
 
-# Asks the fused judge which criteria an answer meets, and reads what it says of each.
-
 CANNOT_TELL = "the judge cannot tell"
 CRITERION_NOT_THERE = "the words that the judge quoted do not stand in the answer"
 _VALUES = {"met": 1.0, "not met": 0.0, "cannot tell": None}
@@ -437,8 +428,6 @@ def too_many(count: int) -> str:
     """Say that a reply has too many claims; empty where it has not."""
     return f"the judge found {count:,} claims: at most {MOST_CLAIMS} are judged" if count > MOST_CLAIMS else ""
 
-
-# Splits a text in one call: into its claims, and the questions that it would answer.
 
 SplitPart = Literal["claims", "questions"]
 SplitParts = tuple[SplitPart, ...]

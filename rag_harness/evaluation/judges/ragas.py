@@ -50,11 +50,9 @@ from rag_harness.evaluation.measures.opinion import (
 from rag_harness.models.prompts import json_of
 
 # Context precision makes a call for each chunk, one after another; faithfulness makes two, and answer relevancy three:
-# 10
-# calls with five chunks. Each further pair of claims and source needs one more. The ground truth needs one more for
-# its
-# statements. A row splits its answer and its ground truth only once: measures that compare two verdicts need the same
-# statements. No call is repeated, and rows share none. Where RAGAS gives NaN, or divides by the number of returned
+# 10 calls with five chunks. Each further pair of claims and source needs one more. The ground truth needs one more for
+# its statements. A row splits its answer and its ground truth only once: measures that compare two verdicts need the
+# same statements. No call is repeated, and rows share none. Where RAGAS gives NaN, or divides by the number of returned
 # verdicts, the value here is None with the reason.
 
 STRICTNESS = 3

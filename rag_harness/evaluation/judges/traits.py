@@ -157,9 +157,6 @@ def _made(factory: Any, settings: Settings) -> Any:
         return None
 
 
-# The parts of a run with something put around them, as a judge is given them.
-
-
 class PartsAround:
     """The parts of a run as they are; a class derived from this changes its chat models, or what it keeps."""
 
@@ -269,9 +266,6 @@ def _count(completion: Completion | None) -> None:
     spent = _counting.get()
     if spent is not None and completion is not None:
         spent.add(completion)
-
-
-# The judges of a panel, each with parts of its own: the same budget, limits, stores and recordings, another model.
 
 
 def parts_of_judges(parts: RunParts) -> tuple[JudgeParts, ...]:

@@ -8,7 +8,7 @@ A measure of your own is a class in a file and a line in your ``pyproject.toml``
 The registered object is called with the cutoff in the measure's name (``recall@5``: 5, else None) and returns the
 measure.
 
-Engine, judges, report, page and plugin call this room. A measure never asks a model: judged ones ask a ``Judge``. Begin
+Engine, judges, tables, page and frontends call it. A measure never asks a model: judged ones ask a ``Judge``. Begin
 reading with ``measure.py`` and ``ranking.py``.
 """
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rag_harness.records.row import ExperimentResult, RowStage
 
 
-# What a row tells of the steps of its trial: searches with what they found, calls of tools with their arguments.
-
 NO_STEPS = "its pipeline tells no steps"
 _FLAT = "its trace tells no steps, only stages (a StepTrace tells them)"
 _OF_A_SERVICE = "its service does not tell its steps"
@@ -157,8 +155,6 @@ def _arguments(stage: RowStage) -> Mapping[str, Any] | None:
     return given if isinstance(given, Mapping) else None
 
 
-# Measures of the searches of a trial.
-
 _NO_SEARCH = "no search"
 _FEWEST = 2
 """Fewest searches of which one can be new."""
@@ -287,8 +283,6 @@ def _folded(asked: Any) -> str:
         return json.dumps({key: _folded(value) for key, value in asked.items()}, sort_keys=True)
     return json.dumps(asked, sort_keys=True, default=str)
 
-
-# Measures of the calls of tools, against those that a case expects.
 
 _NOT_SAID, _NONE = "the question names no tools", "no tool is expected"
 

@@ -19,8 +19,6 @@ from rag_harness.evaluation.measures.opinion import ABSTAINED, NOT_ANSWERABLE
 from rag_harness.records.document_ranking import document_in
 from rag_harness.records.row import ExperimentResult
 
-# The evidence quotes of a case, in the form of a row's chunks.
-
 
 def as_shown(case: Case, row: ExperimentResult) -> Case:
     """Return ``case`` with quotes without Markdown marks, where the chunks of ``row`` have none.
@@ -34,8 +32,6 @@ def as_shown(case: Case, row: ExperimentResult) -> Case:
 
     return replace(case, evidence=tuple(replace(one, quote=unmarked(one.quote)) for one in case.evidence))
 
-
-# Measures of an answer that need no model.
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -117,7 +113,7 @@ class EvidenceRecall(RowMeasure):
 class AbstentionRate(RowMeasure):
     """1 if the answer says that it does not know. The wanted value is 1 on negative queries: gate that slice.
 
-    English and six other languages have phrases (``words.languages``). An answer in a language without any has no
+    English and six other languages have phrases (``core.text.languages``). An answer in a language without any has no
     score, unless its service says whether it abstains.
     """
 
@@ -171,9 +167,6 @@ def _abstention(row: ExperimentResult) -> Score:
 
 def _quotes(case: Case) -> set[str]:
     return {quotable(quote.quote) for quote in case.evidence} - {""}
-
-
-# Measures of an answer's sources: whether any chunk reached the prompt, and whether the answer cites one.
 
 
 class ZeroResultRate(RowMeasure):

@@ -21,8 +21,6 @@ from rag_harness.evaluation.measures.opinion import (
     word_of,
 )
 
-# Citations claim by claim: does the cited source support the claim, is every claim supported, or by another source?
-
 NO_CLAIM = "no claim in the answer"
 _NEEDS_NONE, _HAS_NONE = "it needs no citation", "it has no citation"
 

@@ -38,7 +38,7 @@ from rag_harness.evaluation.measures.opinion import (
 
 # Measures of an answer to a turn of a conversation, beside those that any answer has.
 #
-# The words of the criteria that a judge is asked are in ``turn_criteria``.
+# The words of the criteria that a judge is asked are in ``opinion``.
 
 _FIRST = "nothing said before"
 _NO_CORRECTION = "no wrong premise (turn_kind is not correction)"

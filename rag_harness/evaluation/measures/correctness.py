@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from rag_harness.records.row import ExperimentResult
 
 
-# Decides without an LLM whether an answer is right, by ``words.answer_match``.
+# Decides without an LLM whether an answer is right, by ``core.text.answer_match``.
 #
 # It is compared with the ground truth, or else with the vital quotes of the evidence: an answer in the words of the
-# page
-# is as right as one in the words of the gold. ``measures.judged.nuggets.vital`` decides which quotes are vital.
+# page is as right as one in the words of the gold. ``measures.judged.vital`` decides which quotes are vital.
 #
 # The limits are those of comparing words. An answer in other words is not checked. An answer with all words and
 # figures in the wrong roles ("A costs more than B") may be called right. The purpose is to find what *changed* between

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from rag_harness.records.row import ExperimentResult
 
 
-# Expectations that need a model: those of one kind, and all of a case that has one of them.
-
 EXPECTATIONS = "expectations"
 NOT_JUDGED = "no judge was asked"
 _NO_WORDS = "no words of the answer decide it"
@@ -182,8 +180,6 @@ def _detail(each: ExpectationResult) -> dict[str, object]:
     return {"expectation": str(each.expectation), "kept": each.kept, "said": each.said, **place}
 
 
-# Measures of what cases demand of their answers: all of it, and each kind by itself.
-
 EXPECTATION_PREFIX = "expect_"
 """Begins the name of the measure of one kind: ``expect_contains``."""
 _NONE = "no expectations"
@@ -298,8 +294,6 @@ def _seen(case: Case, row: ExperimentResult, explained: bool) -> AnswerSeen:
         finish_reason=next((each.finish_reason for each in reversed(calls) if each.finish_reason), ""),
     )
 
-
-# The measure of a rubric: how far an answer does what its criteria say.
 
 RUBRIC_PREFIX = "rubric_"
 """Begins the name of the measure of a rubric: ``rubric_tone`` is that of ``rubrics/tone.toml``."""
@@ -445,8 +439,6 @@ def kept_of_rubrics(details: Mapping[str, Mapping[str, Any]]) -> list[Expectatio
         for said in detail.get("expectations", ())
     ]
 
-
-# Measures of conversations that a simulated user plays.
 
 KEPT = "kept"
 """The note of a turn's user stage: which of the scenario's ``reached`` earlier answers have kept, from 0."""

@@ -154,9 +154,6 @@ def verdict_detail(verdict: Verdict) -> dict[str, object]:
     return said | ({"reason": verdict.reason} if verdict.reason else {})
 
 
-# The base class of judged measures against the ground truth.
-
-
 class AgainstGroundTruth(JudgedMeasure):
     """Defined where the case has a ground truth."""
 
@@ -167,9 +164,6 @@ class AgainstGroundTruth(JudgedMeasure):
     def undefined(self, material: Material) -> str:
         """Return why the material has no ground truth."""
         return no_truth(material)
-
-
-# Support of an answer's claims: by the retrieved context, and by the relevant pages.
 
 
 class Faithfulness(JudgedMeasure):
@@ -295,9 +289,6 @@ def _score(said: Relevancy) -> Score:
     if not abs(said.value) <= 1 + _ROUNDING:
         return Score(None, f"cosine {said.value} is not in [-1, 1]", detail)
     return Score(max(-1.0, min(1.0, said.value)), detail=detail)
-
-
-# Correctness of an answer: its claims against those of the ground truth.
 
 
 class AnswerCorrectness(AgainstGroundTruth):
@@ -566,8 +557,6 @@ class HRIGold(CompositeMeasure):
 def _clamped(values: Mapping[str, float]) -> float:
     return max(0.0, min(1.0, values[RELEVANCY]))
 
-
-# Categories of answers: one name for each answer, from context precision (CP), faithfulness (F), relevancy (AR).
 
 CATEGORY_MEASURES = ("context_precision", "faithfulness", "answer_relevancy")
 CORRECT_ABSTENTION, WRONG_ABSTENTION = "Correct Abstention", "Wrong Abstention"

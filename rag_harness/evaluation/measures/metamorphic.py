@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from rag_harness.evaluation.measures.measure import NamedMeasure, Need
 
 # The values come neither from rows nor from a judge: after the tests each case is asked again with one thing changed.
-# See
-# ``rag_harness.diagnosis``.
+# See ``rag_harness.diagnosis``.
 
 CHECKER = "metamorphic"
 """The name that stands for the judge of these scores."""

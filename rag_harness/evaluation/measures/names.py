@@ -89,9 +89,6 @@ def _usual(name: str) -> list[Measure]:
         return [measure_named(f"{name}@{cutoff}") for cutoff in _USUAL_CUTOFFS]
 
 
-# Finds the judged measures behind names of measures.
-
-
 def parts_of(names: Iterable[str]) -> list[JudgedMeasure]:
     """Return the judged measures that ``names`` need, each once, in their order. A composite needs its parts.
 

@@ -211,8 +211,7 @@ def says_nothing(material: Material) -> bool:
 
 # What a judge says of citations: each claim of an answer, and how far each source of its prompt supports it, alone.
 #
-# The judge does not see what the answer cites. So it is not led by a citation, and a source that nobody cited is
-# judged
+# The judge does not see what the answer cites. So it is not led by a citation, and a source that nobody cited is judged
 # like the others.
 
 CITATIONS = cast("JudgeQuestion", "citations")
@@ -297,8 +296,6 @@ def word_of(value: float) -> str:
     """Return full, partial or none for a value; a probability from 0.5 is full, below it none."""
     return PARTIAL if value == 0.5 else FULL if value >= SUPPORTS_FROM else NONE
 
-
-# What is asked of a model about an answer beside claims: criteria in words, and how near it is to a text.
 
 CRITERIA = cast("JudgeQuestion", "criteria")
 """A question to a judge: which criteria does the answer meet? It is not in the alias ``JudgeQuestion``."""
@@ -419,8 +416,7 @@ async def levels_reached(opinion: Opinion, scale: Criterion) -> tuple[float | No
 # What is asked about an answer to a turn, in words: criteria that a judge is asked like those of a rubric.
 #
 # A judge with a chat model is asked about all of them in one call, in the conversation. Any other judge answers by
-# rules
-# (``judges.turn_rules``), or says that it cannot tell.
+# rules (``judges.conversations``), or says that it cannot tell.
 
 ASKS_NOTHING_AGAIN = "does not ask the user for anything that the user has already said in the conversation"
 CONTRADICTS_NOTHING = (

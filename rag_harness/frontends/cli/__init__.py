@@ -1,4 +1,9 @@
-"""The parser of rag-harness, with suggestions for misspelt commands, options and choices, and its exit status."""
+"""The commands of ``rag-harness``, one module for each group; the parser that they share is here.
+
+A command ``x`` is two functions, ``x_arguments(parser)`` and ``run_x(chosen) -> exit status``, which the table in
+``__main__`` names. Nothing else calls them. They hold no logic of their own, and never import pytest. Begin reading
+with ``results.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +14,9 @@ from typing import Any
 from rag_harness.core.errors import meant
 from rag_harness.core.settings.table import sentence
 
-# What ``rag-harness`` can do without pytest: one file for each group of commands.
-#
-# A command ``x`` is two functions, ``x_arguments(parser)`` and ``run_x(chosen) -> exit status``; ``__main__`` names
-# them,
-# and nothing else calls this room. ``starter/`` is what ``rag-harness init`` writes. Commands hand over to rooms and
-# hold
-# no logic of their own; they never import pytest. Begin reading with ``report.py``.
-
 FOUND = 1
 """Exit status if something was found."""
 
-
-# The parser of ``rag-harness``: of a misspelt command, option or choice it says which was probably meant.
 
 _NO_DEFAULT: Sequence[Any] = (None, (), [], "", argparse.SUPPRESS)
 """What argparse has as default of an option that has none."""

@@ -112,8 +112,6 @@ def _version_of(name: str) -> str:
         return _ABSENT
 
 
-# One thing that was looked for: is it there, and what is to be done where it is not?
-
 PresenceState = Literal["ok", "absent", "broken"]
 
 
@@ -320,12 +318,6 @@ def _shown(name: str, value: Any) -> str:
 
 
 # ``rag-harness doctor``: looks at the installation and at the suite of a folder, and changes nothing.
-#
-# look_over(folder, network) -> Checkup    the lines of the report, and how much is broken
-#
-# ``installation`` knows packages and extras, ``suite_settings`` shows settings without keys, ``reach`` looks for what
-# a
-# run would read, write or load, ``chat_server`` asks the chat endpoint. ``presence`` is one thing that was looked for.
 
 
 class Checkup(NamedTuple):

@@ -91,8 +91,6 @@ def _inputs(text: str) -> dict[str, Any]:
     return found
 
 
-# The spans that a service sends while it is tried: which came, and what a run would read of them.
-
 _MOST = 30
 """The most spans that are listed."""
 

@@ -155,8 +155,6 @@ class _LineOfWork:
         redraw("", sys.stderr)
 
 
-# The summary of an ingest, for a person.
-
 MOST_SUFFIXES = 8
 """How many suffixes of files that are no documents are named."""
 MOST_NAMED = 20

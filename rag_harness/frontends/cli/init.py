@@ -121,8 +121,6 @@ class Started:
         ]
 
 
-# Finds the user's documents: the folder that was named, or a folder with a usual name.
-
 USUAL_FOLDERS = ("docs", "my_docs", "doc", "documentation", "content", "kb")
 """Usual names of folders of documents, the likeliest first."""
 _EXAMPLE = "In an empty folder, rag-harness init --example brings a small knowledge base to try."
@@ -180,8 +178,6 @@ def _has_pages(place: Path) -> bool:
 def _has_pages_at_its_top(folder: Path) -> bool:
     return folder.is_dir() and any(each.is_file() and is_page(each, folder) for each in folder.iterdir())
 
-
-# The questions that ``init`` writes for the user's documents: drafts, marked as such, or a placeholder.
 
 WANTED = 20
 _MULTI_HOP = 4
@@ -295,8 +291,6 @@ def outdated(folder: Path) -> dict[str, Path]:
     files = {kind: schema_file(folder, kind) for kind in _KINDS}
     return {kind: file for kind, file in files.items() if file.is_file() and not is_current(file, kind)}
 
-
-# The shipped example: a dozen made-up pages and their questions.
 
 EXAMPLE_QUERIES_FILE = "queries.jsonl"
 _PLACE = Path(__file__).with_name("shipped")

@@ -414,8 +414,6 @@ def _spare_reviewed(file: Path, force: bool) -> None:
         )
 
 
-# What ``kb queries`` drafts, and the lines that say what came of it.
-
 _LONGEST_REPLY = 4_000
 """How many tokens a conversation of six turns may need."""
 NO_FACT = (

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
 
 
-# Shared by commands that read a run's settings: options, values from the command line, closing of models.
-
 _T = TypeVar("_T")
 
 
@@ -106,8 +104,6 @@ def run_closing(work: Coroutine[Any, Any, _T], parts: RunParts) -> _T:
         parts.flush()
 
 
-# The options and parts of the chat model of role ``writer``, for commands that ask it.
-
 WRITER_SETTINGS = {
     "writer_model": "chat model that writes, for --writer llm; default: that of the profile's role writer",
     "writer_base_url": "its OpenAI-compatible endpoint; default: that of the profile's role writer",
@@ -156,8 +152,6 @@ def told_where_written(place: Path) -> Iterator[None]:
         why = error.strerror or str(error)
         raise DataError(f"{place} cannot be written: {why}. Make room there, or name another place with -o.") from error
 
-
-# Shared by commands that judge answers: their options, and the judging.
 
 _SETTINGS = ("judge", "judge_model", "judge_base_url", "profile", "mode", "project")
 _OWN = {"judge_base_url": "OpenAI-compatible endpoint of the judge; default: that of the profile's role judge"}

@@ -56,8 +56,6 @@ from rag_harness.runs.resume_store import InterruptedRuns, adopt_journals
 from rag_harness.tables.answer_warnings import cuts_pages
 from rag_harness.tables.requested_measures import WantedMeasures
 
-# What a person hands over as a pipeline -> an experiment: a function, an object, an ``Experiment``, or a name.
-
 Loop = asyncio.AbstractEventLoop
 _WANTED = (
     "a function of a question, an object with a method answer(query), an Experiment, or the name of an experiment or "
@@ -177,8 +175,7 @@ def _says_query(function: Any) -> bool:
 
 # Questions as a person hands them over -> a file that the reader of ``queries.jsonl`` takes.
 #
-# A file is read where it lies. Anything else becomes lines of ``<output>/asked/queries.jsonl``, so that a run of
-# pytest
+# A file is read where it lies. Anything else becomes lines of ``<output>/asked/queries.jsonl``, so that a run of pytest
 # can be asked the same: ``--rag-queries=output/asked/queries.jsonl``.
 
 ASKED = "asked"

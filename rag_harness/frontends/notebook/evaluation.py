@@ -26,8 +26,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import table
 from rag_harness.tables.trials import FlatTable, Frame, TrialRecords, frame_of
 
-# Gates on an evaluation: the verdicts that a run of pytest would give, as text.
-
 _PASSING = ("passed", "xfailed")
 _EVIDENCE = 95.0
 
@@ -231,8 +229,6 @@ def _rows(figures: Mapping[str, MeasureFigure]) -> list[tuple[str, ...]]:
 def _safe(text: str) -> str:
     return escape(escaping.html_text(text))
 
-
-# What comes back of an evaluation: numbers with n and intervals, a frame of trials, verdicts of gates.
 
 _NO_VERSION = (
     "The next evaluation asks all of it again, for code cannot be seen whole. version=… says that the answers of a "

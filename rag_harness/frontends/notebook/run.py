@@ -214,8 +214,6 @@ class NotebookRecord:
             return []
 
 
-# Asks one experiment its questions and judges the answers: rows and scores as a run of pytest writes them.
-
 _ALONE = 5
 """How many answers are asked for one at a time until a judge over the network has judged once."""
 _SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")

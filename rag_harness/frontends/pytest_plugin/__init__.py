@@ -1,9 +1,8 @@
-"""The pytest plugin: hooks, fixtures and what they need. The only room that knows pytest.
+"""The pytest plugin: hooks, fixtures and what they need. The only package that imports pytest.
 
-``__init__`` has the hooks; each takes a line or two and hands over, and heavy imports wait until a suite uses the
-plugin. pytest calls this room, and nothing imports it. It orchestrates: trials are the engine's, verdicts are those of
-``gates``. Public: the fixtures, markers and options that ``docs/`` name. Begin reading with ``activation.py`` for the
-start of a run, ``trials.py`` for a trial, and ``end_of_run.py`` for the end.
+The hooks are in this module; each hands over, and heavy imports wait until a suite uses the plugin. pytest calls it,
+and nothing imports it. Trials are the engine's, verdicts are those of ``runs.gates``. Begin reading with
+``activation.py`` for the start of a run, ``trials.py`` for a trial, and ``end_of_run.py`` for the end.
 """
 
 from __future__ import annotations

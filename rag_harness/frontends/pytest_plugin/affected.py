@@ -257,8 +257,6 @@ def _code(revision: str, found: AffectedQueries) -> Iterator[str]:
         )
 
 
-# What has changed in a run's data since a git revision: pages, questions, and code.
-
 _CODE = (".py", ".toml", ".ini", ".cfg", ".env")
 """Endings of files in which pipelines and settings are written."""
 

@@ -241,9 +241,6 @@ def check_marked(node: pytest.Item) -> None:
         )
 
 
-# Makes tests from cases: one test for each experiment and case, or for each golden entry.
-
-
 def parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
     """Turn a test that uses ``rag_result`` into one test a trial, and ``rag_retrieval`` into one test a golden entry.
 
@@ -417,9 +414,6 @@ def brought_line(experiments: Sequence[str]) -> str:
     return f"rag: no test here asks {', '.join(experiments)}: rag_harness brings one"
 
 
-# The collected tests, passed once to each listener in a fixed order.
-
-
 @dataclass(frozen=True)
 class Collected:
     """The tests of a run that have trials.
@@ -541,9 +535,6 @@ class CollectedTrials:
         except pytest.UsageError as error:
             self._refused(str(error))
             raise
-
-
-# Says that no test of a run asks the questions that somebody has named for it.
 
 
 def unasked_questions(session: RagSession, suites: Collection[str]) -> str:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.trial import ConversationEnd, Trial, TrialOutcome, TrialRequest
 
 
-# Conversations that a service keeps itself: whether a run goes on in an earlier session, or begins them anew.
-
 Stored = Callable[["Trial"], "tuple[ExperimentResult, bool] | None"]
 """Returns the stored row of a turn, whatever was said before it, and whether an earlier run has made it."""
 Known = Callable[["Trial"], "ExperimentResult | None"]

@@ -261,15 +261,12 @@ class OtlpSending:
 
 # The end of a run, from top to bottom: the steps after the last test, then the sections of the terminal summary.
 #
-# To add something, write a function, and a line in ``STEPS`` or in ``SECTIONS``. A section of another package
-# comes by the entry point ``rag_harness.sections``. Causes are planned as a step, and worked out (``after_verdict``)
-# when
-# all of it is printed and the exit status is decided: they take longer than the answers, and no verdict waits for
-# them.
+# To add something, write a function, and a line in ``STEPS`` or in ``SECTIONS``. A section of another package comes by
+# the entry point ``rag_harness.sections``. Causes are planned as a step, and worked out (``AfterVerdict``) when all of
+# it is printed and the exit status is decided: they take longer than the answers, and no verdict waits for them.
 #
 # pytest does something in the middle of each list: it ends its row of dots, and it prints its short summary. So two
-# hooks
-# go through each list. The inner one comes before pytest, the outer one after it.
+# hooks go through each list. The inner one comes before pytest, the outer one after it.
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.golden_suite import GoldenSuite
 
 
-# Which experiments are traced: apps that ``rag_traced`` was given, and experiments whose mark says ``traced=True``.
-
 _TRACED = "rag_harness.pipelines.traced_app"
 _KNOWN = ("traced",)
 """What a mark may say beside the names of experiments."""
@@ -127,8 +125,6 @@ def _new_provider() -> TracerProvider:
     found: TracerProvider = in_process().new_provider()
     return found
 
-
-# The experiments of a run in this process: registered ones, and those of pipelines that fixtures have made.
 
 _KEPT_PARTS = ("chunker", "embedder")
 """Parts whose results are recorded."""
@@ -302,8 +298,6 @@ class Experiments:
         return self._registered.get(experiment.id) is experiment
 
 
-# Records and replays the HTTP calls of pipelines of a user's own, while they are made and while they answer trials.
-
 _ARE_RECORDED: pytest.StashKey[bool] = pytest.StashKey()
 _SET_UP: pytest.StashKey[dict[Any, str]] = pytest.StashKey()
 
@@ -369,8 +363,6 @@ def _makers(item: pytest.Item) -> set[Any]:
             waiting += [known[name][-1] for name in fixture.argnames if known.get(name)]
     return found
 
-
-# Records and replays the HTTP calls of tests that call a pipeline of the user's own.
 
 OWN_CASSETTES: pytest.StashKey[dict[Scrub | None, Cassettes]] = pytest.StashKey()
 

@@ -189,8 +189,6 @@ def suites_of(gate: Gate) -> list[str]:
     return [gate.suite, right.name] if isinstance(right, Reference) and right.name != BASELINE else [gate.suite]
 
 
-# How the gates of a run are judged: by value or by evidence, and with which clusters of cases.
-
 USUAL_CONFIDENCE = 95.0
 """Confidence in per cent, for a gate that states none when all gates need evidence."""
 
@@ -268,9 +266,6 @@ def _clusters(findings: RunFindings) -> Callable[[str], Mapping[str, str] | None
     return clusters
 
 
-# Fails the gates of answers that are older than --rag-max-age allows.
-
-
 def if_fresh(verdict: Verdict, tables: Mapping[str, SuiteTable], max_age: str) -> Verdict:
     """Return the verdict, or a stale one if an answer of the gate's suites is older than ``max_age``.
 
@@ -290,9 +285,6 @@ def if_fresh(verdict: Verdict, tables: Mapping[str, SuiteTable], max_age: str) -
             said = f"{why}, and --rag-max-age allows {max_age}. Ask again: {remedy}"
             return replace(verdict, state="stale", reason=said)
     return verdict
-
-
-# Writes the files that a run leaves after its gates: summary, saved run, files of the golden suite.
 
 
 def write_summary_files(
@@ -336,9 +328,6 @@ def _leave_golden_files(settings: Settings, findings: RunFindings) -> None:
 def baseline_file(settings: Settings, name: str) -> Path:
     """Return the place of the saved run of that name."""
     return settings.folder("baselines") / f"{name}.json"
-
-
-# The gates of a run: which are judged, with which saved run they are compared, and their verdicts.
 
 
 class RulesFor(Protocol):

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.trial import ConversationEnd, Trial
 
 
-# Reads from a test item which trial it is about, which fixture makes its pipeline, and whether it is skipped.
-
-
 def trial_id_of(item: pytest.Item) -> TrialId | None:
     """Return the trial that a test is about, golden entries included; None for other tests."""
     params = _params(item)
@@ -91,8 +88,6 @@ CAUSES_DUE: pytest.StashKey[bool] = pytest.StashKey()
 RETRIEVAL: pytest.StashKey[RetrievalResult] = pytest.StashKey()
 
 
-# The result of a trial on its way from its test to the writer of the result files.
-
 RunAgainOn: TypeAlias = Literal["new", "same"]
 """Which answer a test that is run again looks at."""
 FAILED: pytest.StashKey[bool] = pytest.StashKey()
@@ -141,8 +136,7 @@ def ended_on_report(trial: TrialId, ended: ConversationEnd) -> tuple[str, str, s
 # From pytest's test ids to trials: ``test_a.py::test_one[e3-q_direct_001]`` is experiment e3 on q_direct_001.
 #
 # A process that has the tests reads their parameters. The controller of an xdist run has only their ids. An
-# experiment's
-# name and a query's id may both have hyphens, so an id is cut where both halves are known names.
+# experiment's name and a query's id may both have hyphens, so an id is cut where both halves are known names.
 
 _PARAMETERS = re.compile(r"\[(.+)\]$")
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rag_harness.tables.suite_table import SuiteTable
 
 
-# What is to be known of the questions, rows and errors of a run, a line each: for the notes at its end and ``-v``.
-
 _FOUND = "recall@5"
 
 

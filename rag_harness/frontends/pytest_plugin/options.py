@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pytest
 
 
-# Command line and ini file: one flag and one ini key for each option of the settings' table.
-
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "first steps": (
         *("kb_dir", "queries", "run", "limit", "profile", "mode", "judge", "judge_model", "output", "report"),

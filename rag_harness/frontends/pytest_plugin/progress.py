@@ -206,8 +206,7 @@ def _fitting(parts: list[str], columns: int) -> str:
 # A line that stays below everything that pytest writes, and is erased at the end.
 #
 # rich's live display handles whole lines only, so pytest's dots would appear only at the end of a line. Here the line
-# is
-# put one row below the cursor, and in the same write the cursor goes back to where pytest left it. All moves are
+# is put one row below the cursor, and in the same write the cursor goes back to where pytest left it. All moves are
 # relative, because the line may scroll the screen.
 
 _ERASE = "\x1b7\x1b[B\r\x1b[J\x1b8"
@@ -424,8 +423,6 @@ class TrialLog:
         log.info("%s: %s: query %s%s%s", name, counts, result.query_id, became, skipped)
 
 
-# Whether the workers of xdist have cost more time than they saved: each of them begins anew what one process would.
-
 _CPU = "rag_cpu_seconds"
 _LEAST = 0.5
 """Seconds. Less is not worth a line, and within the noise of a machine."""
@@ -483,8 +480,6 @@ class WorkerCost:
                 f"tests {self._tests:.1f} s. Leave -n out: one process has as many calls in flight."
             )
 
-
-# Counts rows as they come, for the progress line.
 
 _WINDOW_SECONDS = 20.0
 _LEAST_SECONDS = 3.0

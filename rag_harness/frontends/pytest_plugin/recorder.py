@@ -554,9 +554,6 @@ class _Gold:
         return kept(self._cases[place])
 
 
-# Which measures a table of a suite has.
-
-
 class TableMeasures:
     """The measures of every run, and those that gates, slices and metamorphic checks ask for.
 

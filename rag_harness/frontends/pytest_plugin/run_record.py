@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rag_harness.tables.suite_table import SuiteTable
 
 
-# Digests of the data of a run: two runs with the same digests are about the same data.
-
 _FIRST_SKIPPED = 20
 """Number of skipped lines that ``run.json`` has as text."""
 
@@ -128,11 +126,8 @@ class RunData:
         return {"documents" if name in own else f"documents of {name}": self.of(name).digest for name in names}
 
 
-# Writes the record of a run beside its rows: what it was to look at, and the results.
-
-
 class RunRecord:
-    """The record of a run, in the process that writes. After ``leave``, ``run_findings`` reads its files."""
+    """The record of a run, in the process that writes. After ``leave``, ``RunFindings`` reads its files."""
 
     def __init__(self, session: RagSession, arrivals: Recorder, measures: TableMeasures) -> None:
         self._session, self._arrivals, self._measures = session, arrivals, measures
@@ -435,9 +430,6 @@ def _kept(entry: RetrievalCase) -> StoredCase:
 
     expected = entry.expected or tuple(entry.relevant)
     return KeptCase(entry.case, entry.slices, expected, entry.justification, entry.passage)
-
-
-# The results of the run, read from its files: the manifest, the tables, and what is computed from them.
 
 
 class RunFindings:

@@ -161,9 +161,6 @@ class BriefSection:
         yield from (Line(text, "yellow") for text in remarks)
 
 
-# The sections about trials in the terminal summary.
-
-
 class SummarySection:
     """Prints the sections, in the process that prints. A section without contents is left out."""
 
@@ -404,8 +401,6 @@ def _counted(n: int, one: str) -> str:
     return f"{n} {one}" if n == 1 else f"{n} {one}s"
 
 
-# The golden suite's section of the terminal summary, and its misses for --lf.
-
 _FEW = 5
 _TEXTS = {"document": "documents", "query": "queries"}
 
@@ -601,7 +596,7 @@ def print_last(recorder: Recorder, findings: RunFindings, terminal: pytest.Termi
 # Users' own sections of the terminal report: the entry points ``rag_harness.sections``.
 #
 # A section is a function of the tables, ``{suite: SuiteTable}``, that returns lines. They are printed under its name,
-# below the harness's own lines. It reads the files of a run, as everything in this room does.
+# below the harness's own lines. It reads the files of a run, as all sections do.
 
 SECTIONS_GROUP = "sections"
 

@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.trial import Trial
 
 
-# The cases of a run, and the data that they are from.
-
-
 class RunCases:
     """Reads cases when somebody asks for them.
 
@@ -149,9 +146,6 @@ class RunCases:
                 data = self.data.get(name)
                 found |= {case.query.query_id for case in (*data.cases, *data.scenarios)}
         return found
-
-
-# Which experiments are asked turns of conversations, and whose replies are then the history.
 
 
 class Histories:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rag_harness.records.row import ExperimentResult
 
 
-# Snapshots of answers in a run: what is kept of each experiment, and what ``--snapshot-update`` keeps.
-
 _SNAPSHOT = "snapshot"
 
 
@@ -187,8 +185,6 @@ def _is_as_before(case: Case, row: ExperimentResult) -> bool:
     demands = [each for each in case.expect if each.kind == _SNAPSHOT]
     return all(each.kept for each in looked_at(demands, AnswerSeen(row.llm_answer, explained=False)))
 
-
-# Prints which answers are not as in their snapshots, and which snapshots were written.
 
 _HOW = "pytest --snapshot-update keeps the answers of now; read the difference before you commit it"
 _NAMED = 3

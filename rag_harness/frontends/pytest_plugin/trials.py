@@ -176,9 +176,8 @@ class RunResources:
 # Batches of trials under xdist: a worker gets a batch at a time and runs its trials ahead of their tests.
 #
 # Every worker collects every item. A worker that ran ahead through all of them would pay for other workers' calls.
-# xdist
-# hands out whole scopes, and here a scope is a batch. The controller and each worker compute the same batches from the
-# collected node ids.
+# xdist hands out whole scopes, and here a scope is a batch. The controller and each worker compute the same batches
+# from the collected node ids.
 
 BATCHES_INPUT = "rag_batches"
 """Among what a worker is told at its start: whether trials come in batches."""
@@ -376,9 +375,6 @@ class Prefetch:
             self._batches.update(plan([item.nodeid for item in items], self._session.workers, concurrency))
             self._batches.update({nodeid: nodeid for nodeid in self._alone})
         return self._batches
-
-
-# From a test to the result of its trial: a stored row, or a run together with the trials of the tests that follow.
 
 
 class TrialRunner:

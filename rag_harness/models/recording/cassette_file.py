@@ -365,8 +365,7 @@ def _check_schema(schema: int) -> None:
 
 # A file of vcrpy's format with the interactions of an experiment, beside the folders that have a file for each.
 #
-# ``<folder>/e3.yaml``. Every interaction has its own ``metadata``: the digest of its request, by which it is found,
-# and
+# ``<folder>/e3.yaml``. Every interaction has its own ``metadata``: the digest of its request, by which it is found, and
 # what a recording has beside. vcrpy passes over them. A lookup reads neither YAML nor any interaction but its own.
 
 _HEAD = "version: 1\ninteractions:\n"

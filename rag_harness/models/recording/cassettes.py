@@ -49,8 +49,6 @@ __all__ = [
 ]
 
 
-# The recording most similar to a request without one, and the differences.
-
 _SHORT = ("model", "temperature", "seed", "max_tokens")
 """Fields whose recorded value is short enough for a message."""
 
@@ -144,15 +142,11 @@ def _parts(body: Mapping[str, Any]) -> dict[str, str]:
 
 # HTTP recordings in vcrpy's file format: one file for each interaction, named by its request.
 #
-# ``<folder>/<model>/<digest>.yaml``: the digest is of method, path and the normalised JSON body, after keys and
-# private
-# text were removed. So a lookup needs no search. Experiments with the same request share a file. Workers that record
-# at
-# the same time lose nothing, and two branches that record different questions merge without a conflict. The name can
-# be
-# checked from a file that is not abridged. Files with the interactions of an experiment (``experiment_cassette``) lie
-# in
-# the folder itself; they are read and never written to.
+# ``<folder>/<model>/<digest>.yaml``: the digest is of method, path and the normalised JSON body, after keys and private
+# text were removed. So a lookup needs no search. Experiments with the same request share a file. Workers that record at
+# the same time lose nothing, and two branches that record different questions merge without a conflict. The name can be
+# checked from a file that is not abridged. Files with the interactions of an experiment (``cassette_file``) lie
+# in the folder itself; they are read and never written to.
 
 TOTAL, TTFT = "x-rag-recorded-total-ms", "x-rag-recorded-ttft-ms"
 """Headers of a replayed response: the times of the recorded call."""

@@ -12,8 +12,7 @@ from rag_harness.core.errors import RecordingMissError
 
 # A guard for replay: opening an internet socket is an error that names the code that tried it.
 #
-# Python's audit events report every library. A hook cannot be removed, so it is added once and checks whether the
-# guard
+# Python's audit events report every library. A hook cannot be removed, so it is added once and checks whether the guard
 # is on.
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -76,9 +75,6 @@ def _caller() -> str:
     quiet = ("socket.py", "network_guard.py", "selectors.py", "base_events.py", "selector_events.py")
     frames = [frame for frame in traceback.extract_stack() if not frame.filename.endswith(quiet)]
     return f"{frames[-1].filename}:{frames[-1].lineno} ({frames[-1].name})" if frames else "somebody"
-
-
-# Proxies from the environment.
 
 
 def proxy_of(scheme: str, host: str) -> str | None:

@@ -35,8 +35,7 @@ from rag_harness.models.recording.scrubbing import CleanedRequest, Scrub, secret
 
 # Calls of an app that cannot be recorded: sockets that no patched HTTP library opens, gRPC, processes.
 #
-# Python's audit events report sockets and processes of every library. A hook cannot be removed, so it is added once
-# and
+# Python's audit events report sockets and processes of every library. A hook cannot be removed, so it is added once and
 # counts only while an app is made or answers.
 
 _recorded: ContextVar[bool] = ContextVar("recorded_call", default=False)
@@ -453,9 +452,6 @@ class _Cassette:
         if isinstance(body, (dict, list)):
             body = json.dumps(body).encode()
         return self._playback.cassettes.asked(request.method, request.uri, _read(body) or b"", _lower(request.headers))
-
-
-# Record and replay of what pipelines of a user's own call by HTTP, by the rules of a run.
 
 
 @contextmanager

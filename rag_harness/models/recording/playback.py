@@ -221,8 +221,7 @@ def headers_of(found: Recorded) -> dict[str, str]:
 # Record and replay of the HTTP calls that an app under test makes while it is set up and while it answers a trial.
 #
 # Other calls of the process are left alone. A trial is known by its context, as its spans are; threads that an app
-# starts
-# are given it.
+# starts are given it.
 
 _of_trial: ContextVar[AppCalls | None] = ContextVar("app_calls", default=None)
 

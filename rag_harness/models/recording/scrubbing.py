@@ -19,8 +19,7 @@ from rag_harness.core.settings.secrets import SECRET_HEADER, SECRET_NAME, is_sec
 # Removal of secrets and private text from requests and answers: the run's keys, and what the user's scrub removes.
 #
 # A streamed answer comes in pieces, which may cut a name or a key. So the pieces are joined and cleaned. If that
-# changes
-# the text, the first piece gets all of it and the others become empty.
+# changes the text, the first piece gets all of it and the others become empty.
 
 Scrub = Callable[[str], str]
 REDACTED = "REDACTED"

@@ -34,8 +34,6 @@ from rag_harness.page.charts.frame import (
 )
 from rag_harness.page.charts.svg import SMALL, Chart, coordinate, document, escaped, label, points, tag, text_width
 
-# Dots with their intervals, a row for each name: what is compared on one measure.
-
 _TALL, _FOOT = 22.0, 26.0
 _NONE = "n/a"
 
@@ -99,8 +97,6 @@ def _value(text: str, middle: float, width: float) -> str:
     kind = "label mute" if text == _NONE else "label"
     return label(width - 4, middle + SMALL * 0.36, text, anchor="end", kind=kind)
 
-
-# A small bar for a line of text: a value, its interval, its threshold, and the scale that they are on.
 
 _WIDTH, _TICKS, _HEIGHT, _NAMED, _EDGE = 160.0, 13.0, 36.0, 51.0, 6.0
 _FADE = 30.0
@@ -321,8 +317,6 @@ def _inside(share: float, left: float, right: float, middle: float) -> str:
     plate = tag("rect", x=x - wide / 2, y=middle - 8, width=wide, height=16, rx=2, class_="plate")
     return plate + label(x, middle + SMALL * 0.36, text, anchor="middle", size=SMALL)
 
-
-# A pie chart of shares, with a list of the parts beside it.
 
 _RADIUS, _LINE, _MARGIN = 54.0, 19.0, 4.0
 _MIDDLE = _MARGIN + _RADIUS

@@ -35,8 +35,6 @@ from rag_harness.page.charts.svg import (
     turned,
 )
 
-# Histograms below each other on one axis, with mean and 95th percentile.
-
 _TALL, _HEAD, _BETWEEN = 46.0, 36.0, 10.0
 _EDGE = 10.0
 
@@ -196,8 +194,6 @@ def bucket(value: float, span: tuple[float, float]) -> int:
     steps = min(_MIDDLE, int(abs(away) + 0.5))
     return _MIDDLE + steps if away > 0 else _MIDDLE - steps
 
-
-# A table of values with coloured cells.
 
 _HEAT_MAP_TALL, _WIDEST, _NARROWEST, _LONGEST, _LONGEST_ROW, _HEAT_MAP_BETWEEN = 22.0, 60.0, 24.0, 110.0, 120.0, 18.0
 

@@ -24,8 +24,6 @@ from rag_harness.page.charts.svg import (
     turned,
 )
 
-# Axes: round ticks, scales from numbers to positions, and the format of numbers.
-
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 # Smaller numbers count as 0: their powers of ten would leave the range of a float.
 _NOTHING = 1e-100
@@ -252,8 +250,6 @@ def level_names(texts: Sequence[str], middles: Sequence[float], band: float, top
     )
     return "".join(drawn), max(len(line) for _, line in lines)
 
-
-# The input of charts, and the checks that it can be drawn.
 
 _LARGEST = 1e15
 

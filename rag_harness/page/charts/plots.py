@@ -258,8 +258,6 @@ def _desc(chart: Lines) -> str:
     return f"{len(chart.series)} lines ({told}) over {', '.join(chart.categories)}; bars are intervals."
 
 
-# A staircase: a count that changes in steps, over another that grows.
-
 _STAIRCASE_TALL = 150.0
 
 
@@ -312,8 +310,6 @@ def _marks(chart: Staircase, to_x: Scale, to_y: Scale) -> Iterator[str]:
             title = f"{chart.x_label} {counted(x)}: {chart.y_label} {counted(y)}"
             yield marker(0, to_x(x), to_y(y), title=title)
 
-
-# Finds the Pareto front: the points that no other dominates.
 
 Better = Literal["low", "high"]
 
@@ -398,8 +394,6 @@ def _kept_in(area: Area, within: Area) -> Area:
     down = max(0.0, within.top - area.top) - max(0.0, area.bottom - within.bottom)
     return Area(area.left + across, area.top + down, area.right + across, area.bottom + down)
 
-
-# A scatter plot: points on two axes with their intervals, and the Pareto front.
 
 _SCATTER_TALL, _ROOM, _NAMED = 240.0, 150.0, 8
 

@@ -76,8 +76,6 @@ def _cut(text: str) -> str:
     return f"{kept}\n\nCut after {MOST_BYTES} bytes. The whole text is in the results of the run.\n"
 
 
-# GitHub: comments on pull requests, and statuses of commits.
-
 _LOGIN = "github-actions[bot]"
 """The account of a job's own token."""
 _A_PAGE, _MOST_PAGES = 100, 50

@@ -345,8 +345,6 @@ def _ns(ms: float) -> int:
     return int(ms * 1e6)
 
 
-# The trials of a run as traces with scores, for any backend of OpenTelemetry.
-
 _BATCH = 20
 """Trials of a request."""
 NO_WORDS = f"Without words: {OPT_IN} asks for them, and nobody here knows the run's rag_scrub."

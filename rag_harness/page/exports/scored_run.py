@@ -16,8 +16,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import SUMMARY_FILE
 from rag_harness.tables.trials import FlatTable, Kind, Records, TrialRecords, read_trials, write_records
 
-# What is exported of a run: the mean of each measure with its interval, the verdict of each gate, the trials.
-
 _SCORES: Mapping[str, Kind] = {
     "experiment": "name", "slice": "text", "measure": "name", "value": "number", "low": "number", "high": "number",
     "n": "count", "unmeasured": "count",
@@ -143,9 +141,6 @@ def _scores(name: str, table: SuiteTable) -> Iterator[MeanScore]:
                 yield MeanScore(name, said, measure, mean, between, len(values), missing)
 
 
-# Where scores are exported to.
-
-
 @dataclass(frozen=True, slots=True)
 class Destination:
     """Where scores go.
@@ -165,9 +160,6 @@ class Destination:
 
 Target = Callable[[ScoredRun, Destination], Sequence[str]]
 """Exports a run, and returns what to say of it. What is there already is left as it is."""
-
-
-# Scores, verdicts and trials as tables in a folder: CSV or Parquet.
 
 
 def to_csv(run: ScoredRun, destination: Destination) -> Sequence[str]:

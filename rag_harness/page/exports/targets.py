@@ -125,8 +125,6 @@ def _params(run: ScoredRun) -> list[Any]:
     return [Param(name, str(known[name])[:_LONGEST]) for name in _KEPT if known.get(name) not in (None, "")]
 
 
-# The tools that scores are exported to, by their names.
-
 TARGETS: Mapping[str, Target] = {
     "csv": to_csv,
     "parquet": to_parquet,

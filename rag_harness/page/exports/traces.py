@@ -24,8 +24,6 @@ from rag_harness.pipelines.otel.spans import SpanRecord, request_of
 from rag_harness.records.cases import CaseFile
 from rag_harness.tables.trials import READ_OFF, measure_column
 
-# A run as traces with scores, for dashboards: one for each trial, then one for each experiment with its means.
-
 _LABELLED = ("query_type", "status", "cause", "model", "fingerprint")
 
 
@@ -171,8 +169,7 @@ def _cases(run: ScoredRun, output: Path, name: str) -> Mapping[str, Case]:
 
 # A run in Langfuse: a trace a trial with its scores, a trace an experiment with means, intervals and verdicts.
 #
-# Traces are sent as OTLP in JSON and scores to ``/api/public/scores``, as Langfuse's own client 5 does. Ids are made
-# of
+# Traces are sent as OTLP in JSON and scores to ``/api/public/scores``, as Langfuse's own client 5 does. Ids are made of
 # run, experiment and question, and Langfuse writes over what has the id of something that is there.
 
 _BATCH = 100

@@ -1,4 +1,8 @@
-"""The sections of the report, in their order."""
+"""The sections of the report, in their order: the tuple ``SECTIONS``.
+
+``report`` calls it. A section is a function of the runs, now first, then before; it returns content and knows no
+HTML. Begin reading with ``first_screen.py``.
+"""
 
 from __future__ import annotations
 

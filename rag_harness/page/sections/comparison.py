@@ -32,8 +32,6 @@ from rag_harness.tables.pairwise import PairDifference as Pair
 from rag_harness.tables.run_diff import RunDiff, run_diff, same_said, sentences
 from rag_harness.tables.wording import better_of, counted
 
-# The queries whose values changed between two experiments, or between two runs of one; the largest changes first.
-
 SHOWN_MOVES = 20
 _SAME = 1e-12
 _QUERY = 90
@@ -94,8 +92,6 @@ def _table(
     caption = f"{counted(len(moves), 'query', 'queries')} went {way}: {measure_title(found)}"
     return Table(name, ("query", before.label, now.label, "question"), rows, caption, more)
 
-
-# Differences between experiments: every pair on every measure, with tests, and the queries that changed most.
 
 _MOVED_BY = ("g_mean", "factuality", "answer_relevancy", "recall@5", "token_f1")
 """Measures that order the queries. The first that both experiments of a pair have is used."""

@@ -168,9 +168,6 @@ def _chances(run: Run, name: str) -> Iterator[tuple[str, str]]:
         )
 
 
-# What a run is made of: models, judges, dates, data.
-
-
 def run_facts(run: Run) -> Iterator[Block]:
     """Yield facts of a run, and a warning where judge and model are of one family."""
     yield Facts([(name, value) for name, value in _facts(run) if value])
@@ -247,8 +244,6 @@ def _times(run: Run) -> str:
     which = "the answer" if rows == 1 else f"{'all' if replayed == rows else f'{replayed} of'} {rows} answers"
     return f"of {which} as they were recorded"
 
-
-# Outcomes of the trials, missing values with their reasons, and the first errors.
 
 _STATES = (
     "experiment",
@@ -352,8 +347,6 @@ def about_run(runs: Sequence[Run]) -> Section:
     blocks += [block for block in (became_of(run), unmeasured(run), errors(run)) if block is not None]
     return Section("run", "The run", blocks)
 
-
-# How to reproduce the figures of a run: the commands, and the versions and digests that they need.
 
 _NOT_SAID = frozenset(
     [
@@ -488,8 +481,6 @@ def _running(run: Run) -> Iterator[str]:
             "are drawn in no chart of latency."
         )
 
-
-# The method behind the figures: formulas, statistics, limits, and commands to reproduce them.
 
 _METHOD_MEASURES = ("measure", "better", "unit", "version", "formula, of one case")
 

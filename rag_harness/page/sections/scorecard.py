@@ -135,8 +135,6 @@ def _number(value: Any) -> str:
     return f"{value:.2f}" if isinstance(value, (int, float)) else NONE
 
 
-# The study's scorecard: experiments on measures with intervals, categories of answers, and costs.
-
 _ALONE = "One experiment: there is nothing to compare it with, so nothing is marked as best."
 _MARKS = (
     "★ better than every other experiment that has the measure, each difference significant by paired t and by "
@@ -304,8 +302,6 @@ def _without(found: Standings) -> Iterator[str]:
         if each.without:
             yield f"{each.name}: no {name_said(each.measure)} of {', '.join(each.without)}."
 
-
-# The golden suite: its measures by type of question, and each question with what was found, misses first.
 
 MOST_QUESTIONS = 200
 """Questions of the table; the others are counted."""

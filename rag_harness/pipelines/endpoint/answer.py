@@ -441,9 +441,6 @@ def _short(value: Any) -> str:
     return (message if isinstance(message, str) else json.dumps(message, ensure_ascii=False))[:300]
 
 
-# Conversion of a service's answer; citations become numbers of its contexts.
-
-
 def answer_of(said: ServiceAnswer, hits: Sequence[Hit]) -> Answer:
     """Return the answer. Without a path for citations, they are read from the text: ``[Source 1]``."""
     cited = _places(said, hits) if said.citations is not None else list(cited_sources(said.answer))

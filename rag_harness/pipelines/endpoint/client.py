@@ -203,9 +203,6 @@ def refused(response: Any, said: str, name: str, where: str) -> Exception:
     return ModelCallError(f"{name} refused the request with {status}: {shown!r}")
 
 
-# Client of a service: it reads recordings first, then calls the network, with retries as for chat models.
-
-
 @dataclass(frozen=True)
 class ServiceReply:
     """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds.

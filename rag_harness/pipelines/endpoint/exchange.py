@@ -26,8 +26,6 @@ from rag_harness.pipelines.endpoint.client import McpSession, StatusError, refus
 from rag_harness.pipelines.endpoint.decoders import ResponseDecoder, decoder_of, parsed_json
 from rag_harness.pipelines.endpoint.requests import Request
 
-# HTTP transport to a service, with limits and costs.
-
 
 class ChargedTransport(MeteredTransport):
     """Sends a call when limiter and budget allow it.
@@ -59,8 +57,6 @@ class ChargedTransport(MeteredTransport):
         most = upper_bound(content, {})
         return Call(most, lambda usage: (self._usd or 0.0) * usage.calls)
 
-
-# One call over the network: sent when limiter and budget allow, parsed while it arrives, with its times.
 
 LONGEST_END = 0.1
 """Seconds that a complete stream may take to close."""

@@ -188,9 +188,6 @@ def recorded_version(folder: Path) -> str:
         return ""
 
 
-# Where the recordings of a service lie: those of each version apart, and those of each repeat.
-
-
 class OwnCassettes(Cassettes):
     """The recordings of one service, at any address. Each repeat of a question has its own recording.
 
@@ -223,8 +220,6 @@ class OwnCassettes(Cassettes):
             self._points = True
             point_to(self._of_service, self._version)
 
-
-# Builder of a service's experiment from its spec.
 
 _NOT_ITS_ANSWERS = {
     *("name", "where", "data", "timeout", "concurrency", "rpm", "usd_per_call", "version", "expect"),

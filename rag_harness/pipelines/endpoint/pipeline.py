@@ -25,8 +25,6 @@ from rag_harness.pipelines.otel.steps import read_trace
 from rag_harness.pipelines.trace import Trace
 from rag_harness.pipelines.traced_app import output_of_trace
 
-# The pipeline of a service: it asks the service, and finds the documents of the contexts.
-
 Cost = Callable[[str, Usage], "float | None"]
 """Returns the USD of a call, given its model and usage; None where it is unknown."""
 
@@ -225,8 +223,6 @@ def _stages(own: Sequence[Stage], told: Sequence[Stage], total_ms: float) -> tup
 def _with_calls(stage: Stage, change: Callable[[Call], Call]) -> Stage:
     return replace(stage, calls=tuple(map(change, stage.calls)))
 
-
-# Check before the first question: the service is reachable, or its answers are recorded.
 
 _WAITS = (0.0, 1.0, 2.0)
 """Seconds before each attempt to connect. A service that was just started needs a moment."""

@@ -26,8 +26,6 @@ from rag_harness.models.call_context import seed_shift, session_of_turn
 from rag_harness.models.recording.scrubbing import REDACTED
 from rag_harness.pipelines.endpoint.answer import AnswerPath, described
 
-# Templates of request bodies: ``{{query}}``, ``{{inputs.selected_text}}``, ``{{messages}}`` inside its strings.
-
 _ANY = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _SLOT = re.compile(r"\s*(\*?)\s*(\w[\w.-]*)\s*(\??)\s*")
 _KNOWN = ("query", "query_id", "history", "messages", "inputs")
@@ -150,9 +148,6 @@ def _as_text(value: Any) -> str:
     if value is _ABSENT or value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-# The variables that a service's address and headers name, looked up in the environment and in ``.env``.
 
 
 class Environment:
@@ -279,8 +274,6 @@ def _latest(turns: list[list[Mapping[str, Any]]], limits: HistoryLimits) -> list
         first -= 1
     return turns[first:]
 
-
-# Sessions of a service that keeps conversations itself: which one a question belongs to, and whether it is lost.
 
 SessionId: TypeAlias = "str | int"
 """The id of a session, sent back with the type that the service gave it."""
@@ -509,9 +502,6 @@ def _history(query: Query, *roles: str) -> list[Mapping[str, Any]]:
     """Return what was said before a turn, or what some of the roles have said."""
     history = query.inputs.get("history", ()) if query.place else ()
     return [each for each in history if not roles or each["role"] in roles]
-
-
-# The request for one query: what is sent, and what recordings know it by.
 
 
 @dataclass(frozen=True)

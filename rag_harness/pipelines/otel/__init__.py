@@ -1,7 +1,6 @@
-"""Traces of pipelines under test: spans by OpenInference's and OpenTelemetry's conventions become the steps of a trial.
+"""Traces of pipelines under test: spans by OpenInference's and OpenTelemetry's conventions become steps of a trial.
 
-Pipelines and commands call this room; it knows spans, and neither rows nor documents of the run. ``span_record`` is a
-span as plain values. ``steps`` finds searches, rerankers, model calls and tools among them, ``found_documents`` what a
-search brought, ``prompted`` what of it a model was given. ``in_process/`` alone imports the SDK of OpenTelemetry: it
-collects the spans of this process. Begin reading with ``seen_trace.py``.
+``spans`` has them as plain values, ``steps`` finds searches, rerankers and calls among them, ``files`` reads what
+other tools have exported. Pipelines, exports and commands call it; it knows neither rows nor documents of the run.
+Only ``in_process`` imports the SDK of OpenTelemetry. Begin reading with ``steps.py``.
 """

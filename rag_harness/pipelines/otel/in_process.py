@@ -20,8 +20,6 @@ from rag_harness.core.deadline import is_in_force
 from rag_harness.core.errors import PrerequisiteError, TraceError
 from rag_harness.pipelines.otel.spans import TELLS_WORK, SpanEvent, SpanRecord, kind_in
 
-# Threads and tasks that a trial has started, and that go on after it: they do the work of others in its context.
-
 Worker: TypeAlias = "threading.Thread | asyncio.Task[Any]"
 _FOREIGN = ("anyio", "rag_harness")
 """Packages whose threads take up the context of each piece of work."""
@@ -69,8 +67,6 @@ def name_of(worker: Worker) -> str:
     """Return how a thread or a task is called."""
     return f"Thread {worker.name!r}" if isinstance(worker, threading.Thread) else f"Task {worker.get_name()!r}"
 
-
-# One trial that is traced: the spans below its root, and what makes it uncertain whether they are all.
 
 LATE_SECONDS = 2.0
 """How long spans that have begun may take to end once the app has answered."""

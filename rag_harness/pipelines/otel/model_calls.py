@@ -10,8 +10,6 @@ from typing import Any, Literal
 from rag_harness.core.types import Call, Message, Usage
 from rag_harness.pipelines.otel.spans import SpanRecord, SpanTree, flat_list, is_hidden, kind_of, structured
 
-# The messages that a model was sent, and those that it said, by whichever convention a span has them.
-
 Side = Literal["input", "output"]
 _MESSAGE_EVENTS = ("gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message")
 
@@ -117,8 +115,6 @@ def _text(value: Any) -> str:
         return _joined([_text(each) for each in value])
     return value if isinstance(value, str) and not is_hidden(value) else ""
 
-
-# A call of a model by the attributes of its span: model, messages, reply, tokens, cost, times.
 
 _MODELS = (
     "llm.model_name", "llm.response.model_name", "llm.request.model_name",

@@ -118,9 +118,6 @@ def kind_in(attributes: Mapping[str, Any]) -> SpanKind:
     return "llm" if has_model and ("gen_ai.system" in attributes or "gen_ai.provider.name" in attributes) else ""
 
 
-# The spans of one trace as a tree, in the order in which they began.
-
-
 class SpanTree:
     """Spans with what is around each.
 
@@ -239,8 +236,6 @@ def is_hidden(value: Any) -> bool:
     """Return whether content was taken out on purpose."""
     return isinstance(value, str) and value == REDACTED
 
-
-# Reads the spans of a request of OTLP/JSON: one object with ``resourceSpans``; ids in hexadecimal digits.
 
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
@@ -397,9 +392,6 @@ def _with_ids(said: Mapping[str, Any], written: Callable[[str], str]) -> None:
         for scope in resource.get("scopeSpans", []):
             for span in scope.get("spans", []):
                 span.update({name: written(span[name]) for name in _IDS if name in span})
-
-
-# Writes spans as a request of OTLP/JSON, which any collector takes.
 
 
 def request_of(spans: Iterable[SpanRecord], service: str) -> dict[str, Any]:

@@ -25,8 +25,6 @@ from rag_harness.pipelines.otel.spans import (
     structured,
 )
 
-# The documents that a span of a search or a reranker names: id, text, score, and names from their metadata.
-
 _TEXTS = ("content", "page_content", "text")
 _SCORES = ("score", "relevance_score")
 _NODE = re.compile(r"<NodeWithScore\(node=\w{1,60}\(id_=([^()]{1,300})\), score=([^()]{1,40})\)>")
@@ -245,8 +243,6 @@ def _is_unchanged(after: FoundDocument, before: FoundDocument) -> bool:
     return is_same and after.score in (None, before.score)
 
 
-# The steps of a trace: searches, rerankers, model calls, tools, in their order.
-
 _QUERIES = ("query", "query_str", "query_bundle", "input", "question", "text")
 _QUERY_ATTRIBUTES = ("gen_ai.retrieval.query.text", "reranker.query", "input.value")
 _MOST_INSIDE = 4
@@ -391,9 +387,6 @@ def _text(value: Any) -> str | None:
             break
         value = next((value[key] for key in _QUERIES if value.get(key)), None)
     return value if isinstance(value, str) and value else None
-
-
-# All documents of a trace, each once, and what became of them: what searches found, and what was left of it.
 
 
 class SeenDocuments:
@@ -613,8 +606,6 @@ def _words(text: str) -> str:
     words = words_of(_ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", text))
     return f" {' '.join(words)} "
 
-
-# From the spans of a trial to what its row says: steps, what was retrieved, what a model was given.
 
 MOST_SPANS = 10_000
 """Most spans of a trial. An app that makes more has lost its way, or the spans are of many trials."""

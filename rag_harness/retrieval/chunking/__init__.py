@@ -1,4 +1,9 @@
-"""Chunking of documents: the protocol of chunkers, and the lengths of chunks."""
+"""Chunking of documents: the protocol of chunkers, and the lengths of chunks.
+
+A chunker is a function ``chunk_document(document, tokenizer, settings) -> list[Chunk]`` under the entry point
+``rag_harness.chunkers``: ``slides = my_package.slides:chunk_document``. A chunk's index counts within its document;
+its id is unique. ``cuts`` calls chunkers. They search nothing. Begin reading with ``chunkers.py``.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,6 @@ from rag_harness.core.protocols import Tokenizer
 from rag_harness.core.types import Chunk, Document
 
 __all__ = ["Chunker", "ChunkingSettings"]
-
-
-# Lengths of chunks.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,6 @@ class ChunkingSettings:
                 f"least is {self.least}, but must be 0 or more and no more than max_tokens {self.max_tokens}."
             )
 
-
-# Chunkers: one in each file, found under the entry point ``rag_harness.chunkers``.
-#
-# A chunker is a function ``chunk_document(document, tokenizer, settings) -> list[Chunk]``, registered by its name:
-# ``slides = my_package.slides:chunk_document``. A chunk's index counts within its document; its id is unique.
 
 Chunker = Callable[[Document, Tokenizer, ChunkingSettings], list[Chunk]]
 """Cuts a document into chunks; what a chunker of your own is."""

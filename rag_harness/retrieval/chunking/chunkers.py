@@ -64,7 +64,7 @@ def _chunk(document: Document, index: int, piece: Piece) -> Chunk:
 # - A section below ``least`` is joined with its neighbours under the same H2, forward first, while they fit.
 # - Across H2s (and H1s), two sections are joined only where both are below ``least``. A short section between two long
 #   ones stays short, because its neighbours are about something else.
-# - A section over ``max_tokens`` is split between blocks, with overlap; see ``balance``.
+# - A section over ``max_tokens`` is split between blocks, with overlap; see ``packing``.
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +218,7 @@ def chunk_sliding(document: Document, tokenizer: Tokenizer, settings: ChunkingSe
 # ``summaries``: the sections of ``headings``, each as its headings and its first sentences.
 #
 # Summaries are extractive; no model writes them. A summary has the id of its section, so that a retriever can return
-# the
-# section.
+# the section.
 
 SENTENCES = 3
 """Number of prose sentences in a summary."""
@@ -231,7 +230,7 @@ _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 
 
 def chunk_summaries(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut one page into the summaries of its sections, in the order of the page; errors as in ``headings``."""
+    """Cut one page into the summaries of its sections, in the order of the page; errors as in ``chunk_headings``."""
     return [replace(chunk, text=summary_of(chunk)) for chunk in chunk_headings(document, tokenizer, settings)]
 
 

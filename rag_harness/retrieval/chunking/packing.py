@@ -348,8 +348,6 @@ def _value(written: str) -> str | int:
     return int(plain) if _WHOLE_NUMBER.fullmatch(plain) else plain
 
 
-# The place of a chunk in a book: its module and chapter, the heading above it, and the address of that heading.
-
 INTRODUCTION = "Introduction"
 """The heading of the text before a page's first H2 or H3. The page need not have such a heading."""
 DEEPEST_HEADING = 3

@@ -1,4 +1,9 @@
-"""Vector indexes: the protocol of an index that changes while it is searched, and its opening."""
+"""Vector indexes: the protocol of an index that changes while it is searched, and its opening.
+
+An adapter is a module with ``create(parts)``, under the entry point ``rag_harness.indexes``. ``builder`` and the
+service call them. An index holds vectors; texts stay with the chunks. Begin reading with ``memory.py`` and
+``qdrant.py``.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +55,6 @@ class LivePoints(Protocol):
         """Write pending changes and close the index."""
         ...
 
-
-# Opening of an index that changes while it is searched, by the index that was evaluated.
 
 OpenPoints: TypeAlias = Callable[[Settings, Path, str], LivePoints]
 """Returns the index in a folder, or of a server's collection of this name."""

@@ -38,10 +38,10 @@ from rag_harness.retrieval.indexes.shard_files import (
     temporary_folder,
 )
 
-# Shards of Qdrant Edge: build, write, open and search. Only ``live_edge`` and ``edge_trial`` also import the engine.
+# Shards of Qdrant Edge: build, write, open and search. Only ``edge_trial`` also imports the engine.
 #
 # A shard holds only vectors; text and metadata stay with the chunks, which the process has anyway. In a new one
-# point i is chunk i; in one that was changed, ``shard_points`` says which.
+# point i is chunk i; in one that was changed, ``shard_files`` says which.
 # A shard has no write-ahead log, so several processes can open it at once.
 #
 # The engine cannot open a shard without writing: it replaces some small files of its own with the same content.
@@ -250,8 +250,6 @@ def _changed(folder: ShardFolder, points: ShardPoints) -> Older | None:
     return Older(folder, before, found, in_graph) if found.beside <= MOST_BESIDE * in_graph else None
 
 
-# The index in this process: a shard of Qdrant Edge below the cache folder, named by its content.
-
 GRAPH_FROM = 20_000
 """Fewest chunks for a graph. With fewer, comparing all vectors takes under 2 ms, and building a graph seconds."""
 LAYOUT = 2
@@ -423,8 +421,7 @@ def create(parts: RetrievalParts) -> EdgeIndex:
 
 # A shard of Qdrant Edge that changes while it is searched. The lock of its write-ahead log ensures one owner.
 #
-# The engine holds Python's lock while it works, so points are written in small batches. ``optimize`` makes the graph
-# of
+# The engine holds Python's lock while it works, so points are written in small batches. ``optimize`` makes the graph of
 # 20,000 points in 15 s, so it runs only at the start of a server. Later points are searched exactly.
 #
 # The engine writes memory-mapped files, and crashes the process on a full disk. So room is reserved before each batch,

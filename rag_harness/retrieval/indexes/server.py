@@ -27,7 +27,7 @@ from rag_harness.retrieval.indexes.server_connection import connect, quiet, spea
 
 # A Qdrant server's collection that changes while it is searched; or the client's memory, where Edge has no wheel.
 #
-# Like ``qdrant_server`` it is tested in memory mode and with a stub that validates requests, but never with a server.
+# Like the index below it is tested in memory mode and with a stub that validates requests, but never with a server.
 
 _BATCH = 256
 _RETRIES = 3
@@ -134,8 +134,6 @@ def _speaking() -> Iterator[None]:
     except Exception as error:
         raise LiveIndexError(f"The Qdrant index does not answer: {type(error).__name__}: {error}") from error
 
-
-# Searches of a collection: many queries in one request, and all ties with the last hit.
 
 _TOGETHER = 64
 """Queries in one request."""

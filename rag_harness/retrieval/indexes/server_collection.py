@@ -205,9 +205,6 @@ def _quantization(graph: GraphOptions | None) -> Any:
     )
 
 
-# Points of a server, made from chunks: the id, which is made of the content, and the payload.
-
-
 def point_id(chunk: Chunk, model: str) -> str:
     """Return the id of a chunk's point, made of ``model``, the chunk's id and its text.
 
@@ -227,8 +224,6 @@ def payload(chunk: Chunk) -> dict[str, Any]:
         "metadata": dict(chunk.metadata),
     }
 
-
-# Health checks of a cluster: enough nodes, a live replica of each shard, and written points can be read.
 
 _POLL = 1.0
 READS = frozenset({"Active", "ActiveRead"})
@@ -471,8 +466,6 @@ def complete(collection: ServerCollection, count: int, clock: Clock) -> None:
     wait_until_ready(collection, count, clock)
     collection.publish()
 
-
-# The state of this package's collections on a server.
 
 _BYTES = {"none": 4.0, "int8": 5.0, "binary": 4.125}
 """Bytes of each number of a vector: of the full vector, and of the quantized one besides it."""

@@ -18,8 +18,6 @@ from rag_harness.core.registry import missing_package
 from rag_harness.core.settings import Settings
 from rag_harness.models.recording.network_guard import LOOPBACK
 
-# The client of the Qdrant server, and messages for its errors: what was found, and what to do.
-
 OLDEST = (1, 16)
 """The first version of the server with metadata of collections."""
 _SAID = 300

@@ -178,8 +178,8 @@ def _damages(folder: Path, files: dict[str, int]) -> Iterator[str]:
 # Which point of a shard is which chunk, and which points of an older shard serve other chunks.
 #
 # A point is a vector, and a vector is that of a text. So where some documents have changed, the points of all other
-# texts
-# stay, whatever their places are now: a shard has a point's number for each place of a chunk, and its text's digest.
+# texts stay, whatever their places are now: a shard has a point's number for each place of a chunk, and its text's
+# digest.
 
 POINTS = "points.npy"
 """File of a shard with the number and the digest of each point. A shard without it has point i for chunk i."""

@@ -20,8 +20,6 @@ from rag_harness.runs.distributed.ledger import Caps, Grant, MoneyVerdicts, RunL
 from rag_harness.runs.distributed.messages import Carried, Done, Job, Opened, RunOpening, UnsentError, WorkerLostError
 from rag_harness.runs.distributed.worker import ComputedOrWaiting, TextBatch, Waiting, Worker, copied
 
-# The workers and the ledger of a run as Ray actors: their calls, and the errors of these calls.
-
 START_WAIT = 120.0
 """Seconds that a worker may take to start: a node has to find room, and to import."""
 
@@ -116,7 +114,7 @@ class RayPeer:
         self._actor = actor
 
     async def embed(self, part: TextBatch) -> ComputedOrWaiting:
-        """See ``homes.Home.embed``."""
+        """See ``worker.Home.embed``."""
         try:
             said: ComputedOrWaiting = await self._actor.embed.remote(part)
         except RayTaskError as error:
@@ -147,8 +145,6 @@ class RayLedger:
         """End it. Call this when all calls are settled."""
         ray.kill(self._actor)
 
-
-# A Ray cluster and its nodes.
 
 CONNECT_WAIT = 5.0
 """Seconds that a cluster may take to accept a connection."""

@@ -33,8 +33,7 @@ from rag_harness.models.throttling import (
 
 # The ledger of a run: calls and tokens a minute, and money, of all workers. One process holds it. It knows no Ray.
 #
-# A grant is on disk before it is returned. A ledger that is started again counts a grant without a settlement as
-# spent,
+# A grant is on disk before it is returned. A ledger that is started again counts a grant without a settlement as spent,
 # until it is settled.
 
 PACE = 0.002

@@ -153,9 +153,6 @@ class Done:
     error: Exception | None = None
 
 
-# Turns experiments into values that a worker can build them from, and back.
-
-
 def carry(
     experiment: Experiment, *, is_registered: bool, queries: Sequence[Query], queries_digest: str, settings: Settings
 ) -> Carried:

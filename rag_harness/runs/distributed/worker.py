@@ -59,8 +59,6 @@ from rag_harness.runs.golden_suite import GoldenSuite
 from rag_harness.runs.journal import JOURNALS, Journal, left_behind
 from rag_harness.runs.trial import answer_trial
 
-# Builds a carried experiment on this node, and checks that its rows will be those of the process of the tests.
-
 
 def built(carried: Carried, parts: RunParts, settings: Settings) -> Experiment:
     """Return an experiment, ready for the queries that it was carried with.
@@ -155,8 +153,6 @@ class NodeJournals:
 def _of_this_node(results: Path) -> Path:
     return Path(gettempdir()) / "rag_harness-journals" / text_digest(str(results.absolute()))
 
-
-# Each text is embedded by one worker of a run, its home: how the home is chosen, and how it answers the others.
 
 POLL = 10.0
 """Seconds after which a home answers that it has not finished, so that a waiting worker knows that it lives."""
@@ -300,7 +296,7 @@ class Peer(Protocol):
     name: str
 
     async def embed(self, part: TextBatch) -> ComputedOrWaiting:
-        """See ``homes.Home.embed``; raises ``WorkerLostError`` where it is gone."""
+        """See ``Home.embed``; raises ``WorkerLostError`` where it is gone."""
         ...
 
 
@@ -458,7 +454,7 @@ class Worker:
         self._parts.spread.meet(peers)
 
     async def embed(self, part: TextBatch) -> ComputedOrWaiting:
-        """Return vectors of texts for another worker; see ``homes.Home``."""
+        """Return vectors of texts for another worker; see ``Home``."""
         return await self._parts.spread.home.embed(part)
 
     async def carry(self, carried: Carried) -> None:

@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.distributed.cluster import RayLedger, RayNodes, RayWorker
 
 
-# The protocol of a worker, as the dispatch calls it, and the errors of its calls.
-
-
 class Remote(Protocol):
     """A worker elsewhere. Each call raises ``WorkerLostError`` where it is gone, else the worker's own error."""
 
@@ -355,8 +352,6 @@ def _end(remote: Remote) -> None:
     except Exception as error:  # the cluster itself may be gone
         log.debug("Worker %s cannot be ended", remote.name, exc_info=error)
 
-
-# A Ray cluster as the workplace of a run.
 
 CLOSE_WAIT = 10.0
 """Seconds that workers get to write their last rows."""

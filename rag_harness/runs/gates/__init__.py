@@ -15,10 +15,9 @@
     e3: recall@5 >= 0.8 else switch to e2        the text after "else" is printed where the gate fails
     xfail e3: recall@5 >= 0.9 -- small index     known to fail: to pass is the failure
 
-Importing this room imports neither NumPy nor pydantic: every pytest session of a suite with gates imports it.
-
-The plugin, ``report``, ``page`` and ``derived`` call this room. It never reads a file of results: whoever judges gates
-hands in the scores. Public: ``parse_gate`` and the names below. Begin reading with ``grammar.py``.
+Every pytest session of a suite with gates imports this package, so it imports neither NumPy nor pydantic at first.
+The plugin, notebooks, tables, page and diagnosis call it. It reads no file of results: whoever judges gates hands in
+the scores. Begin reading with ``grammar.py``.
 """
 
 from __future__ import annotations

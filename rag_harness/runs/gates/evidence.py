@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 # Cases that are alike: how their clusters are named, and how many there are, in words.
 #
-# Two questions about one page tell less than two about different pages, and so do two turns of a conversation. They
-# are
+# Two questions about one page tell less than two about different pages, and so do two turns of a conversation. They are
 # one cluster: a bound of a mean counts clusters, not cases.
 
 CONVERSATION_OF, PAGE_OF, QUESTION_OF = "conversation ", "page ", "question "
@@ -94,8 +93,7 @@ def _counted(n: int, what: str) -> str:
 
 # Confidence bounds of a gate's value, and the confidence interval printed beside the value, by one method.
 #
-# The interval consists of the two bounds at a confidence at which both hold together. So the bound of a verdict at 95
-# %
+# The interval consists of the two bounds at a confidence at which both hold together. So the bound of a verdict at 95 %
 # never lies outside of the interval.
 
 Population = Literal["like", "finite"]
@@ -258,9 +256,8 @@ def _possible(low: float, values: Sequence[float], unit: str) -> float:
 # Verdicts by evidence: a confidence bound of the value must clear the threshold, not the value alone.
 #
 # A gate passes where both bounds are on the right side of the threshold, and fails where both are on the wrong side.
-# Else
-# it is undecided, and the verdict says what would settle it. Each bound holds by itself with the gate's confidence.
-# NumPy is imported when such a gate is judged.
+# Else it is undecided, and the verdict says what would settle it. Each bound holds by itself with the gate's
+# confidence. NumPy is imported when such a gate is judged.
 
 _OF_THEIR_OWN = {"conversations": "in conversations", "pages": "on pages", "clusters": "in clusters"}
 _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
@@ -472,10 +469,8 @@ def _target(gate: Gate, said: Mapping[str, Any]) -> float:
 # Gates that are judged as a family: the probability that any verdict is wrong is at most 5 % (family-wise error rate).
 #
 # Take 20 gates exactly at their thresholds, each wrong in at most 5 % of runs: in more than half of the runs one of
-# them
-# is wrong. Holm's procedure (1979) prevents that. With m undecided gates, each is judged at confidence 1 - α / m.
-# Decided
-# gates leave the family, so that m shrinks; the steps end when no gate is decided any more. Pure.
+# them is wrong. Holm's procedure (1979) prevents that. With m undecided gates, each is judged at confidence 1 - α / m.
+# Decided gates leave the family, so that m shrinks; the steps end when no gate is decided any more. Pure.
 
 
 def judged_together(gates: Sequence[Gate], confidence: float, judged: Callable[[Gate], Verdict]) -> list[Verdict]:
@@ -515,9 +510,6 @@ def _of_family(verdict: Verdict, gate: Gate, family: int, confidence: float) -> 
     # The text shows the confidence of the family, not the one that Holm's procedure judged this gate at.
     own = replace(gate, confidence=100 * confidence)
     return replace(verdict, gate=own, family=family, reason=", ".join(part for part in (verdict.reason, said) if part))
-
-
-# Gates on the mean that people would give: the judge's scores, corrected by a saved calibration of that judge.
 
 
 class PeoplesMean(NamedTuple):

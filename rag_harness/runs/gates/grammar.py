@@ -16,9 +16,8 @@ from rag_harness.core.types import GOLDEN, limit_of
 # Promises over repeats: what a gate asks of several answers to the same question.
 #
 # ``pass^3(citation_recall)`` is the chance that all of 3 answers are right, ``worst_of_3(token_f1)`` the mean worst
-# value
-# of 3, and ``flip_rate(token_f1>=0.5)`` the chance that of 2 answers one is right and one is wrong. An answer is right
-# where the measure has its best value, or where it holds the condition that stands behind the measure.
+# value of 3, and ``flip_rate(token_f1>=0.5)`` the chance that of 2 answers one is right and one is wrong. An answer is
+# right where the measure has its best value, or where it holds the condition that stands behind the measure.
 
 PromiseKind: TypeAlias = Literal["pass^", "worst_of_", "flip_rate"]
 PROMISE_FORMS = "pass^3(…), worst_of_3(…) or flip_rate(…)"
@@ -131,10 +130,8 @@ def call_end(text: str) -> int:
 #
 # ``conversation(all(expectations))`` is the share of conversations in which every turn is right,
 # ``conversation(mean(faithfulness))`` the mean of the conversations' means, ``conversation(worst(recall@5))`` the mean
-# of
-# their worst turns, and ``drift(recall@5)`` how much a value changes from one turn to the next. A turn is right where
-# the
-# measure has its best value, or where it holds the condition that stands behind the measure.
+# of their worst turns, and ``drift(recall@5)`` how much a value changes from one turn to the next. A turn is right
+# where the measure has its best value, or where it holds the condition that stands behind the measure.
 
 TurnsKind: TypeAlias = Literal["all", "mean", "worst", "drift"]
 TURN_FORMS = "conversation(all(…)), conversation(mean(…)), conversation(worst(…)) or drift(…)"
@@ -210,8 +207,6 @@ def _plain(measure: str, what: str) -> str:
         raise ValueError(f"{what} takes the values themselves; only conversation(all(…)) takes a condition")
     return measure
 
-
-# Parses the text of a gate into a ``Gate``, and writes it again.
 
 CALIBRATED = "~calibrated"
 """Suffix of a measure: the mean that people would give, by a saved calibration of the judge."""

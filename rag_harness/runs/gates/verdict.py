@@ -10,8 +10,6 @@ from typing import Literal
 
 from rag_harness.runs.gates.grammar import Gate, Reference
 
-# Formats numbers for people, by the unit of the measure.
-
 _DIGITS = {"ms": 0, "usd": 4, "tokens": 0, "count": 1}
 """Least number of decimals, by unit; a share or a score has 3."""
 _UNITS = {"ms": " ms", "tokens": " tokens"}
@@ -56,8 +54,6 @@ def bounds(low: float, high: float, unit: str, signed: bool = False, digits: int
     ends = ["…" if isinf(end) else f"{end:{sign}.{digits}f}" for end in (low, high)]
     return f"[{ends[0]}, {ends[1]}]"
 
-
-# The verdict of a gate, and its line of text.
 
 VerdictState = Literal["passed", "failed", "stale", "undecided", "not judged", "xfailed", "xpassed"]
 Excuse = Literal["", "suite", "data", "baseline", "drafts", "mock"]

@@ -193,9 +193,6 @@ class Way:
         return json.dumps(self.identity, sort_keys=True)
 
 
-# The weights of words in a collection that changes: a chunk is counted when it comes, and again when it goes.
-
-
 class LiveTerms:
     """Counts how many chunks of a collection have each word. Used by one thread at a time."""
 

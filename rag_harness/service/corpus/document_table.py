@@ -24,8 +24,6 @@ from rag_harness.service.corpus.contents import CutDocument, DocumentInfo, LiveD
 from rag_harness.service.corpus.preparation import Prepared
 from rag_harness.service.database import DATABASE, Database, StateError
 
-# The documents of a service in SQLite: what is written and what is read.
-
 _SHOWN = "id, public_id, name, status, why, chunks, dropped, coverage, bytes, created"
 _WORDS = "id, name, text, title, metadata, pages, cuts, windows, further"
 
@@ -329,8 +327,6 @@ def set_made_of(connection: sqlite3.Connection, number: int, made_of: str) -> No
     """Write which parts make the cuts and vectors of a collection."""
     connection.execute("UPDATE collections SET made_of = ? WHERE id = ?", (made_of, number))
 
-
-# Makes an index agree with the database when a server starts.
 
 _BATCH = 1_000
 _SAMPLE = 64

@@ -31,8 +31,6 @@ from rag_harness.service.corpus.contents import Contents, LiveTerms, Serving, Wa
 from rag_harness.service.corpus.preparation import ServerModels
 from rag_harness.service.corpus.stores import CollectionStores
 
-# The retrieve step over one state of a collection: the cuts are known, and the index may change meanwhile.
-
 
 class Searched(Protocol):
     """An index that is searched while it changes."""
@@ -169,9 +167,6 @@ class LiveIndex:
 
     def __len__(self) -> int:
         return len(self._chunks)
-
-
-# The parts of a service's experiments: shared models, and the state of one collection.
 
 
 class Lasting:

@@ -54,13 +54,10 @@ from rag_harness.service.problems import ProblemError
 # One collection: its documents, the answers about them, and all changes to them.
 #
 # A change is atomic because of the order of its steps. First a document is written as ``pending``, with its vectors.
-# Then
-# its points go into the index, where no question knows them. Then one transaction makes it ``ready`` and makes the
+# Then its points go into the index, where no question knows them. Then one transaction makes it ``ready`` and makes the
 # document that it replaces ``deleting``, and one assignment shows this to questions. At last the old points and rows
-# are
-# removed. If the process is killed between two steps, the rows are still right, and the next start makes the index
-# agree
-# with them.
+# are removed. If the process is killed between two steps, the rows are still right, and the next start makes the index
+# agree with them.
 
 _LARGE = 1 << 20
 """From how many bytes of a file on memory is given back. That takes a tenth of a second, too much for small files."""
@@ -370,8 +367,6 @@ def _quietly(work: Any) -> None:
         log.warning(left, error, exc_info=None if is_known else error)
 
 
-# The folder of the default collection: taken in at the first start; later starts take in what has changed.
-
 _BATCH = 256
 """How many documents are made ready at once. A start that is killed has to embed at most these again."""
 
@@ -487,8 +482,6 @@ def _writing(numbers: Sequence[int], prepared: Sequence[Prepared]) -> Callable[[
 
     return write
 
-
-# All collections of a server.
 
 _DAYS_FAILED = 1
 

@@ -19,8 +19,6 @@ from rag_harness.core.types import Evidence
 from rag_harness.data.conversations import rows_of_line, with_turns
 from rag_harness.data.queries import read_queries
 
-# The lines of a file under review, and the rows in them: a line is a question, a turn, or a whole conversation.
-
 
 class _Whole(NamedTuple):
     """A line that holds a whole conversation, as it was read."""

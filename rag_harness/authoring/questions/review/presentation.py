@@ -34,8 +34,6 @@ from rag_harness.core.text.terms import terms
 from rag_harness.core.types import NEGATIVE, Chunk
 from rag_harness.data.queries import QueryLine, is_placeholder
 
-# The data that are shown for a question.
-
 
 @dataclass(frozen=True, slots=True)
 class ShownQuote:
@@ -116,8 +114,6 @@ def not_there(filename: str, quote: str, text: str) -> str:
         return f"A quote stands in {filename} with other white space. Edit it: copy the words as they stand there."
     return f"A quote is not in {filename} word for word. Edit it: copy the words of the page; or reject the question."
 
-
-# What a reviewer sees of a question: its evidence within its pages, and nearby passages.
 
 AROUND = 600
 """Characters of a page before and after a quote."""
@@ -249,8 +245,6 @@ def _before_a_border(text: str, is_all: bool) -> str:
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_NEIGHBOUR else f"{text[:LONGEST_NEIGHBOUR]} …"
 
-
-# Takes decisions from a downloaded page back into the file of the questions.
 
 REVIEW_OF = "review_of"
 """Metadata key in a downloaded row with a decision: the digest of the row that the reviewer saw."""

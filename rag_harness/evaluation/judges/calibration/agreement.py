@@ -145,9 +145,6 @@ def _read(file: Path) -> Calibration:
         raise DataError(f"{file}: no calibration of a judge: {first_problem(error)}. {again}") from error
 
 
-# Combines several people's labels of the same answers: one value an answer, and the agreement between people.
-
-
 @dataclass(frozen=True, slots=True)
 class RatedAnswer:
     """An answer with its people's labels."""
@@ -224,8 +221,6 @@ def _one_against_others(items: Sequence[RatedAnswer], verdicts: bool) -> Estimat
     ones, others, clusters = zip(*pairs, strict=True)
     return estimate(accuracy if verdicts else spearman, ones, others, clusters=clusters)
 
-
-# Measures the agreement of a judge's scores with people's labels.
 
 Item = tuple[str, str]
 _VERDICTS: dict[str, Statistic] = {"accuracy": accuracy, "kappa": cohen_kappa, "f1": f1}
@@ -375,9 +370,6 @@ def _kept(item: RatedAnswer, score: float, said: JudgeScores) -> LabelledScore:
 def _saved(found: Estimate) -> SavedEstimate:
     low, high = found.interval or (None, None)
     return SavedEstimate(value=found.value, low=low, high=high, reason=found.reason)
-
-
-# Repeatability of a judge: its agreement with itself on the same answers.
 
 
 @dataclass(frozen=True, slots=True)

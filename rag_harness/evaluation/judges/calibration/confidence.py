@@ -22,8 +22,6 @@ from rag_harness.records.row import ExperimentResult, first_problem, rows_in
 from rag_harness.stats.inputs import Floats, Values, pairs_of
 from rag_harness.stats.selective import answers_at_rate, promise
 
-# Reads a reliability pipeline's signals from its rows, and decides by gold whether each answer is right.
-
 SIGNAL = "signal: "
 """Prefix of the name of a decision that is a signal."""
 FROM_RETRIEVAL = ("relevance", "margin", "coverage", "dispersion")
@@ -167,8 +165,6 @@ def _check(experiment: str, pairs: list[tuple[Case, ExperimentResult]]) -> None:
     if not any(decision.name.startswith(SIGNAL) for _, row in pairs for decision in row.decisions):
         raise DataError(f"The rows of {experiment} state no signals: calibrate r1, or one that is made as it is.")
 
-
-# Logistic regression with ridge penalty: the probability of a binary label from features that may be missing.
 
 L2 = 1.0
 """Ridge penalty on coefficients of standardised features; the intercept has none."""
@@ -341,8 +337,6 @@ def _rounded(value: Any) -> Any:
         return {key: _rounded(each) for key, each in value.items()}
     return round(value, 6) if isinstance(value, float) else value
 
-
-# Calibrates a confidence: signals and gold are fitted, thresholded and tested on answers about different pages.
 
 FEWEST_ANSWERS = 40
 """With fewer answers nothing is fitted: the coefficients would be random."""

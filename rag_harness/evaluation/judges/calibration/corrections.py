@@ -17,8 +17,6 @@ from rag_harness.stats import Interval
 from rag_harness.stats.agreement import panel_values
 from rag_harness.stats.ppi import Corrected, ppi_mean
 
-# Corrects the mean of a judge's scores by people's labels of some of the answers.
-
 CALIBRATE_AGAIN = "rag-harness judge calibrate LABELS.jsonl"
 
 
@@ -236,8 +234,6 @@ def _notes(labels: PanelLabels) -> str:
     }
     return "".join(f"; {count} {said}" for said, count in notes.items() if count)
 
-
-# Writes a calibration for people, in at most 100 columns.
 
 _WIDTH = 100
 _NAME = 30

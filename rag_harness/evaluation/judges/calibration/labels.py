@@ -26,8 +26,6 @@ from rag_harness.records.manifest import read_manifest
 from rag_harness.records.row import ExperimentResult, first_problem, rows_in
 from rag_harness.records.scores import SCORES, Author, ScoreLine, read_scores, row_digest
 
-# Reads the lines of a file of labels, JSON Lines or CSV, each with its line number.
-
 _LONGEST_FIELD = 1 << 30
 
 
@@ -113,8 +111,6 @@ def _numbered(reader: csv.DictReader[str]) -> Iterator[tuple[Mapping[str, Any], 
         yield values, before + 1
         before = reader.line_num
 
-
-# The key of a blind sheet: the row of each item.
 
 ENDING = ".key.json"
 
@@ -367,8 +363,6 @@ def _judged_answers_read(file: Path, problems: list[str]) -> Mapping[str, _Judge
 def _with(label: AnswerLabel, line: _JudgedAnswersLine, measure: str) -> AnswerLabel:
     return replace(label, score=line.scores.get(measure), author=Author(line.judge, line.model, line.revision))
 
-
-# Reads the answers of a run and a judge's scores of them from ``output/``.
 
 Item = tuple[str, str]
 """Experiment and query of a row."""

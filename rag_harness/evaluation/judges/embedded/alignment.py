@@ -99,8 +99,6 @@ def _folded(word: str) -> str:
     return lower.replace(",", "") if lower[0].isdigit() else lower
 
 
-# Reads a passage for the judge: plain text as it is, JSON as one sentence for each leaf, with its fields.
-
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _HOURS = re.compile(r"(\d{1,2}):(\d{1,2})-(\d{1,2}):(\d{1,2})")
 _SPOKEN = {"yes": True, "true": True, "free": True, "paid": True, "no": False, "false": False, "none": False}

@@ -23,8 +23,6 @@ from rag_harness.evaluation.judges.embedded.alignment import (
 )
 from rag_harness.evaluation.judges.embedded.quantities import CITED, known_numbers, numbers, times
 
-# Lexical features: which words of an answer are in its source, exactly, by stem, in runs, or near each other.
-
 _LONGEST_RUN = 10
 _BESIDE = 3
 
@@ -102,8 +100,6 @@ def lexical(answer: SplitText, exact: Bools, stems: Bools) -> Float32s:
 LEXICAL_NAMES = ("exact", "stem", "run", "near_pair", "novel_run", "novel_name")
 """The columns of ``lexical``."""
 
-
-# Compares opening hours in a sentence with the hours by day of a structured source.
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -192,8 +188,6 @@ def _minute(said: str) -> frozenset[int]:
     found = times(re.sub(r":(\d)(?!\d)", r":0\1", plain))
     return found[0] if found else frozenset()
 
-
-# Rules for what a sentence says and its source contradicts or lacks: figures, times, negations, citations, fields.
 
 _VALUES = {True: "yes", False: "no", None: "null"}
 _FIELD_NAMES = tuple(
@@ -497,8 +491,6 @@ def _rules(answer: Encoded, source: EncodedSource, found: Alignment) -> Float32s
 def _cited(source: EncodedSource, top: Sequence[int]) -> tuple[int, int]:
     return int(source.passage_of[top[0]]), len(source.passages)
 
-
-# Features of the response model: probabilities of an answer's sentences, and their features over the answer.
 
 Doubles = npt.NDArray[np.float64]
 

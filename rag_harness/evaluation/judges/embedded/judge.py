@@ -53,8 +53,6 @@ from rag_harness.models.embedders import DEFAULT_MODEL
 __all__ = ["EmbeddedJudge", "create"]
 
 
-# The embedded judge's opinion of one answer.
-
 USEFUL_FROM = 0.55
 """Alignment with the ground truth from which a chunk is called useful; chosen in docs/dev/results/embedded-judge.md."""
 _SUMMARY = re.compile(r"\bsummar(?:y|ies|i[sz]e[ds]?|i[sz]ing)\b|\btl;?dr\b", re.I)

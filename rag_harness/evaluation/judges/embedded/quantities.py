@@ -12,8 +12,6 @@ from rag_harness.core.text.numbers import in_digits, in_words
 from rag_harness.core.text.terms import STOPWORDS, stem
 from rag_harness.evaluation.judges.embedded.alignment import SplitText, split_text
 
-# Finds numbers and times of a text, in comparable forms.
-
 _TO_TWENTY = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
@@ -86,8 +84,6 @@ def _minutes(found: re.Match[str]) -> frozenset[int]:
     at = int(bare_hour) % 24 * 60 + int(bare_minute)
     return frozenset([at] if int(bare_hour) > 12 or int(bare_hour) == 0 else [at % _HALF_DAY, at % _HALF_DAY + 720])
 
-
-# Finds the quantities of a text: amounts, durations, shares, dates, counts; in digits or in words.
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:[a-z]{0,6})")

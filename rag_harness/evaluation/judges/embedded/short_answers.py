@@ -242,8 +242,7 @@ def _fits_age(age: float, statement: Statement) -> bool | None:
 #
 # By itself such an answer has too few words for the models: "Yes." stands in every passage. The rules find what the
 # passages state about the question. Where they cannot decide there is no verdict. docs/dev/results/embedded-judge.md
-# has
-# how often they are right.
+# has how often they are right.
 
 MOST_WORDS = 8
 """Most words of a short answer."""

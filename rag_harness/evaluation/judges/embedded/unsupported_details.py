@@ -57,8 +57,6 @@ def identifier_not_in(said: Sequence[str], sources: Sequence[str]) -> str:
     return ""
 
 
-# Finds names in a claim that no passage has.
-
 _TITLE = 0.6
 """Share of capitalised words from which a sentence counts as a title."""
 _BEGINS = re.compile(r"(?:^|[.!?:;•*–—\-(\"“”‘'|/#\]])[\s*_\"“'(]*\Z")
@@ -216,8 +214,6 @@ def _names_another(sentence: Sentence, claim: Sentence) -> bool:
     return any(word[:1].isupper() and content and stem not in claim.stems for word, stem, content in rows)
 
 
-# Finds negations that the source lacks, and negations of the source that a claim leaves out.
-
 _FEWEST = 3
 """Least content words of a claim; shorter claims are not checked."""
 _PUT_IN = 0.6
@@ -366,8 +362,6 @@ def _is_own(said: Quantity, has_rival: bool) -> bool:
     return said.noun == "word" or (not said.unit and said.number <= _OWN and said.number % 1 == 0)
 
 
-# Finds words of a claim whose opposite a passage has in their place: accepted and rejected, at least and up to.
-
 _LEAST = 0.75
 """Least share of the rest of a claim in the sentence that has the opposite."""
 _ELSEWHERE = 0.5
@@ -476,8 +470,7 @@ def _behind(sentence: Sentence, place: int) -> str:
 # Rules for what a claim says and its source does not: a figure, date, name or identifier; a negation; an opposite.
 #
 # Word vectors hardly show these: a copied sentence with another number is as near to its source as before. The rules
-# work
-# on English words, and each says in plain words what is missing. docs/dev/results/embedded-judge.md has hits and
+# work on English words, and each says in plain words what is missing. docs/dev/results/embedded-judge.md has hits and
 # misses.
 
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")

@@ -28,7 +28,7 @@ from rag_harness.evaluation.judges.embedded.quantities import (
 
 # What passages state, for rules about short answers: sentences and rows with their clauses, words and figures.
 #
-# Texts are read with numbers in digits, at the same places (``number_words.in_digits``).
+# Texts are read with numbers in digits, at the same places (``numbers.in_digits``).
 
 MOST_STATEMENTS = 400
 """Most statements of all passages that are read."""
@@ -229,8 +229,6 @@ def asked(question: str, without: frozenset[str] = frozenset()) -> AskedTerms:
             found.setdefault(word, token.lower)
     return AskedTerms(found)
 
-
-# Whether a value is the one that a question asks for: it stands nearest to the question's words in a passage.
 
 _BESIDE = 0.5
 """What a word of the question counts for a value of its clause that it is not the nearest of."""
