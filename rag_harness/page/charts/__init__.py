@@ -3,7 +3,7 @@
 A chart is a frozen dataclass, and one function draws it: the same input gives the same bytes. The SVG goes into an HTML
 page as it is: every text in it is escaped, it has no style of its own, and its colours are classes of ``charts.css``,
 which ``stylesheet`` returns. NaN, infinity and data of the wrong shape raise a ValueError that names chart and series.
-A chart without data says so.
+A chart without data says so. ``drawings`` calls charts. Begin reading with ``plots.py`` and ``frame.py``.
 """
 
 from __future__ import annotations
