@@ -28,14 +28,14 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
 
 
 def test_a_circle_is_found_also_inside_a_function_and_one_for_types_alone_is_none(tmp_path: Path) -> None:
-    room = tmp_path / "house" / "room"
-    room.mkdir(parents=True)
-    (room / "__init__.py").write_text("from house.room import first\n")
-    (room / "first.py").write_text("if TYPE_CHECKING:\n    from house.room.second import Second\n")
-    (room / "second.py").write_text("def later():\n    from house.room import first\n")
+    package = tmp_path / "house" / "package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from house.package import first\n")
+    (package / "first.py").write_text("if TYPE_CHECKING:\n    from house.package.second import Second\n")
+    (package / "second.py").write_text("def later():\n    from house.package import first\n")
     assert _circle(_graph(tmp_path / "house")) == []
-    (room / "first.py").write_text("from house.room.second import Second\n")
-    assert set(_circle(_graph_of(tmp_path / "house"))) == {"house.room.first", "house.room.second"}
+    (package / "first.py").write_text("from house.package.second import Second\n")
+    assert set(_circle(_graph_of(tmp_path / "house"))) == {"house.package.first", "house.package.second"}
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from tests.unit.public import EVERY, MODULES
 PAGES = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md"), ROOT / "README.md"]
 CODE = [*ROOT.glob("examples/**/*.py"), *ROOT.glob("test_experiments/*.py"), *ROOT.glob("test_retrieval_golden/*.py")]
 GROUPS = {f"rag_harness.{group}" for group in [*registry._ONE, "pipelines"]}
-"""Entry points, some of which are called as rooms are."""
+"""Entry points, some of which are called as modules are."""
 _INSIDE = re.compile(r"^```python\n# rag_harness/.*?^```", re.DOTALL | re.MULTILINE)
-"""A block that is a file of the package itself: it may import rooms."""
+"""A block that is a file of the package itself: it may import modules."""
 _FROM = re.compile(r"\bfrom (rag_harness[\w.]*) import (?:\(([^)]*)\)|(.*))")
 _DOTTED = re.compile(r"(?<![\w./-])(rag_harness(?:\.\w+)+(?::\w+)?)(?![\w/])")
 """``import rag_harness.core.errors``, ``rag_harness.load_results``, ``rag_harness.models.reader:app``."""

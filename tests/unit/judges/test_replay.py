@@ -56,7 +56,7 @@ def judge_rows(
     url: str,
     rows: Sequence[Material],
     asks: Sequence[JudgeQuestion] = CP_F_AR,
-    room: Any = fused,
+    judge_module: Any = fused,
 ) -> list[Said]:
     """Judge ``rows`` in turn in a run of their own; an error stands in the place of what it took."""
     settings = Settings(
@@ -70,7 +70,7 @@ def judge_rows(
     parts = RunParts(settings)
 
     async def judged() -> list[Said]:
-        judge = room.create(parts)
+        judge = judge_module.create(parts)
         said = [await _one(judge.opinion(row, asks), asks) for row in rows]
         await parts.endpoints.aclose()
         return said
@@ -142,9 +142,9 @@ def test_what_was_recorded_with_fewer_is_missed_alone(tmp_path: Path) -> None:
 def test_ragas_is_recorded_and_replayed_with_its_ten_calls(tmp_path: Path) -> None:
     row = replace(E3, contexts=(RETURNS, OPENING, SHOES, REFUNDS, "A fifth."))
     with judging(ragas_like) as server:
-        recorded = judge_rows(tmp_path, "record", server.url, [row], room=ragas)
+        recorded = judge_rows(tmp_path, "record", server.url, [row], judge_module=ragas)
         assert len(server.requests) == 10
-    assert judge_rows(tmp_path, "replay", server.url, [row], room=ragas) == recorded
+    assert judge_rows(tmp_path, "replay", server.url, [row], judge_module=ragas) == recorded
     assert recorded[0]["relevancy"].value is not None
 
 

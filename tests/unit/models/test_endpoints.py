@@ -13,7 +13,7 @@ from rag_harness.core.errors import SettingsError
 from rag_harness.core.settings import Settings, affecting
 from rag_harness.core.settings.roles import RequestFields
 from rag_harness.core.types import Completion, Message
-from rag_harness.models import endpoints as room
+from rag_harness.models import endpoints as module
 from rag_harness.models.array_store import StoreRoom
 from rag_harness.models.call_context import asked_again
 from rag_harness.models.dry_run import MockChat
@@ -109,7 +109,7 @@ class _Parts:
 
 def test_an_adapter_of_a_strangers_is_given_parts_and_nothing_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     stranger = _Parts()
-    monkeypatch.setattr(room, "resolve", lambda group, name: stranger.create)
+    monkeypatch.setattr(module, "resolve", lambda group, name: stranger.create)
     run = endpoints(KNOWN)
     run.chat()
     run.chat(temperature=1.0)

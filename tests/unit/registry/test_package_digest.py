@@ -29,8 +29,8 @@ CARRY = {
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package of three files, with the time of the last change long ago."""
     folder = tmp_path / "package"
-    (folder / "room").mkdir(parents=True)
-    for name, text in {"one.py": "ONE = 1\n", "room/two.py": "TWO = 2\n", "room/prompt.md": "Be brief.\n"}.items():
+    (folder / "part").mkdir(parents=True)
+    for name, text in {"one.py": "ONE = 1\n", "part/two.py": "TWO = 2\n", "part/prompt.md": "Be brief.\n"}.items():
         (folder / name).write_text(text)
     monkeypatch.setattr(module, "_PACKAGE", folder)
     monkeypatch.setattr(module, "_cache", [])
@@ -45,7 +45,7 @@ def digest() -> str:
     return package_digest()
 
 
-@pytest.mark.parametrize("name", ["one.py", "room/two.py", "room/prompt.md"])
+@pytest.mark.parametrize("name", ["one.py", "part/two.py", "part/prompt.md"])
 def test_the_content_of_each_file_counts(package: Path, name: str) -> None:
     before = digest()
     (package / name).write_text("ELSE = 1\n")

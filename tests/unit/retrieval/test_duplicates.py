@@ -13,7 +13,7 @@ from rag_harness.core.text.shingles import Hashing, candidates, resemblance, sig
 from rag_harness.core.types import Chunk
 from rag_harness.models.array_store import StoreRoom
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.retrieval import ingest as room
+from rag_harness.retrieval import ingest as module
 from rag_harness.retrieval.ingest import duplicates
 
 TEXT = "A lamp that is unused may be sent back within some weeks of its delivery, if it is still in its own box."
@@ -70,7 +70,7 @@ def test_below_the_share_it_stays(stores: StoreRoom) -> None:
 def test_what_was_found_is_kept(stores: StoreRoom, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks = chunk("a", TEXT), chunk("b", TEXT)
     first = found(stores, *chunks)
-    monkeypatch.setattr(room, "_pairs", lambda *_: pytest.fail("looked for again"))
+    monkeypatch.setattr(module, "_pairs", lambda *_: pytest.fail("looked for again"))
     assert found(stores, *chunks) == first == [("b#chunk_0", "a#chunk_0")]
 
 

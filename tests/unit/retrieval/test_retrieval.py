@@ -14,7 +14,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.settings.table import Mode
 from rag_harness.models.dry_run import MockEmbedder
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.retrieval import builder as room
+from rag_harness.retrieval import builder as module
 from tests.unit.hits import chunks_of
 
 
@@ -38,7 +38,7 @@ def test_a_reranker_gets_all_parts_whether_the_options_name_it_or_an_experiment_
         made.append(Reranker(parts))
         return made[-1]
 
-    monkeypatch.setattr(room, "resolve", lambda group, name: make if group == "rerankers" else resolve(group, name))
+    monkeypatch.setattr(module, "resolve", lambda group, name: make if group == "rerankers" else resolve(group, name))
     settings = Settings(rootdir=str(tmp_path), profile="mock", embed_model="mock/hash", rerank_model="mine:y")
     retrieval = RunParts(settings).retrieval()
     vars(retrieval)["chunks"] = chunks_of(["text"])

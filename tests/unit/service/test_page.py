@@ -101,11 +101,11 @@ def test_the_script_is_small_and_makes_no_markup() -> None:
 
 
 def test_each_reason_code_has_a_sentence() -> None:
-    rooms = [
+    modules = [
         *(file for file in Path(str(files(studies))).rglob("*.py") if "reliability" in file.as_posix()),
         *map(Path, (questions.__file__, reliability.__file__)),
     ]
-    codes = {code for room in rooms for code in CODE.findall(room.read_text(encoding="utf-8"))}
+    codes = {code for module in modules for code in CODE.findall(module.read_text(encoding="utf-8"))}
     known = set(re.findall(r"^\t([A-Z_]+): \(", PAGE.joinpath("page.js").read_text(encoding="utf-8"), re.M))
     assert {"UNGROUNDED_CLAIM", "MODEL_UNAVAILABLE", "STRICT", "LOW_COVERAGE", "CHIT_CHAT"} <= codes
     assert codes == known

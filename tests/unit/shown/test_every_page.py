@@ -19,24 +19,24 @@ _SCRIPTS = {
     "rag_harness.authoring.questions.review": "assets/review.js",
     "rag_harness.service": "page/page.js",
 }
-rooms = pytest.mark.parametrize("room", _STYLES)
+packages = pytest.mark.parametrize("package", _STYLES)
 
 
-def text_of(room: str, *names: str) -> str:
-    return "".join(files(room).joinpath(name).read_text(encoding="utf-8") for name in names)
+def text_of(package: str, *names: str) -> str:
+    return "".join(files(package).joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-@rooms
-def test_a_page_has_the_colours_of_all_pages_and_none_of_its_own(room: str) -> None:
+@packages
+def test_a_page_has_the_colours_of_all_pages_and_none_of_its_own(package: str) -> None:
     assert len(re.findall(r":root \{.*?--bg: ", page_style(""), re.S)) == 2
     assert not re.search(
-        r"--(?:bg|fg|panel|muted|accent|text|mono): ", text_of(room, *_STYLES[room]).split("@media print")[0]
+        r"--(?:bg|fg|panel|muted|accent|text|mono): ", text_of(package, *_STYLES[package]).split("@media print")[0]
     )
 
 
-@rooms
-def test_a_page_makes_its_elements_by_the_function_of_all_pages(room: str) -> None:
-    script = text_of(room, _SCRIPTS[room])
+@packages
+def test_a_page_makes_its_elements_by_the_function_of_all_pages(package: str) -> None:
+    script = text_of(package, _SCRIPTS[package])
     assert "createElement(" not in script
     assert re.search(r"^const el = elements\(.+\);$", script, re.M)
 
