@@ -2,7 +2,7 @@
 
 ``embedded`` needs no model, ``encoder`` a local classifier, ``fused`` and ``ragas`` ask a language model. ``factory``
 makes the judge that the settings name, and adds what it does not answer itself. Engine, studies and commands call it.
-A judge knows no measure. Begin reading with ``factory.py``.
+A judge never sees what a measure makes of its verdicts. Begin reading with ``factory.py``.
 """
 
 UNSEEN = (
