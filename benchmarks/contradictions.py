@@ -4,7 +4,7 @@
 
 Four counts. The version pairs of ``data/kb``, as retrieved sections with titles, dates of effect and the notes that
 name the other version blanked: for each planned fact, the two sections that state it. The pairs of passages of
-``tests/unit/words/contradictions/data``, whose README says who wrote them and when. The N pairs of sections of
+``tests/unit/core/text/contradictions/data``, whose README says who wrote them and when. The N pairs of sections of
 different current pages with the highest cosine of their words (weighted by rarity): whatever is reported there counts
 as a false alarm. And the same of a superseded page with any other than its successor, where some reports are right.
 

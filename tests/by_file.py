@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-MODELS = "tests/unit/models/", "tests/unit/judges/encoder/"
+MODELS = "tests/unit/models/", "tests/unit/evaluation/judges/encoder/"
 """One worker has all of these, for most of them import torch: 5 to 8 s in each process that does."""
 STUDY = "tests/plugin/test_shipped.py"
 OF_THE_STUDY = frozenset(

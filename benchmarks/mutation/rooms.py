@@ -31,27 +31,32 @@ ROOMS = {
         ("rag_harness/runs/gates/",),
         (
             "tests/unit/test_gates*.py",
-            "tests/unit/test_promises.py",
-            "tests/unit/report/test_over_*.py",
-            "tests/unit/test_early_stop.py",
-            "tests/unit/test_stop_plan.py",
+            "tests/unit/runs/gates/test_promises.py",
+            "tests/unit/tables/test_over_*.py",
+            "tests/unit/runs/gates/test_early_stop.py",
+            "tests/unit/runs/gates/test_stop_plan.py",
         ),
         60,
         9,
     ),
-    "stats": Room(("rag_harness/stats/",), ("tests/unit/stats/**/test_*.py", "tests/unit/test_early_stop.py"), 60, 9),
-    "measures": Room(("rag_harness/evaluation/measures/",), ("tests/unit/measures/**/test_*.py",), 60, 9),
-    "calibration": Room(
-        ("rag_harness/evaluation/judges/calibration/",), ("tests/unit/judges/calibration/**/test_*.py",), 60, 9
+    "stats": Room(
+        ("rag_harness/stats/",), ("tests/unit/stats/**/test_*.py", "tests/unit/runs/gates/test_early_stop.py"), 60, 9
     ),
-    "attribution": Room(("rag_harness/diagnosis/",), ("tests/unit/derived/attribution/**/test_*.py",), 60, 15),
+    "measures": Room(("rag_harness/evaluation/measures/",), ("tests/unit/evaluation/measures/**/test_*.py",), 60, 9),
+    "calibration": Room(
+        ("rag_harness/evaluation/judges/calibration/",),
+        ("tests/unit/evaluation/judges/calibration/**/test_*.py",),
+        60,
+        9,
+    ),
+    "attribution": Room(("rag_harness/diagnosis/",), ("tests/unit/diagnosis/**/test_*.py",), 60, 15),
     "scrubbing": Room(
         ("rag_harness/models/recording/scrubbing.py",), ("tests/unit/models/recording/**/test_*.py",), 30, 4
     ),
     "plugin": Room(("rag_harness/frontends/pytest_plugin/",), ("tests/plugin/test_*.py",), 40, 0, starts_suites=True),
     "resume": Room(
         ("rag_harness/runs/resume_store.py", "rag_harness/runs/journal.py", "rag_harness/runs/fingerprint.py"),
-        ("tests/unit/engine/test_*.py", "tests/plugin/test_*.py"),
+        ("tests/unit/runs/test_*.py", "tests/plugin/test_*.py"),
         20,
         0,
         starts_suites=True,

@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_harness.core.types import Case, Query
 from tests.unit.rows import make_row
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
 
 STRANGE = "<img src=x onerror=alert(1)> \u202e txt"
 

@@ -23,6 +23,7 @@ from tests.browser.watched import Watch
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+
 Pages = Callable[[str], Path]
 """Name -> page."""
 Opened = Callable[..., "Page"]

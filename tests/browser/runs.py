@@ -20,7 +20,7 @@ from rag_harness.tables.pairwise import pairwise
 from rag_harness.tables.reader import read_tables
 from rag_harness.tables.summary import write_summary_file
 from tests.unit.rows import failed_row, make_row
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
 
 WHO = Author("embedded", "embedded/alignment", "1")
 JUDGED = ("context_precision", "faithfulness", "answer_relevancy", "factuality")

@@ -15,7 +15,7 @@ from rag_harness.records.scores import Author, ScoreLine, row_digest
 from rag_harness.runs.conversations import SHOWN
 from tests.hostile import WHOLE
 from tests.unit.rows import failed_row, make_chunk, make_row
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
 
 WHO = Author("embedded", "embedded/alignment", "1")
 LAMP, RIGHT_TO_LEFT, HOSTILE, LONG = "lamp", "rtl", "bad", "long"

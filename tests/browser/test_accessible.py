@@ -15,6 +15,7 @@ from tests.browser.views import VIEWS, View
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 

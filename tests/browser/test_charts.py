@@ -16,6 +16,7 @@ from tests.browser.test_widths import NARROW
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 MIDDLE, WIDE = {"width": 680, "height": 900}, {"width": 1440, "height": 900}
 MANY = tuple(f"e{n}" if n < 3 else f"variant {n} with a name of many words, which goes on" for n in range(1, 20))
 _SIZES = """() => [...document.querySelectorAll("svg.chart")].filter((it) => it.checkVisibility()).flatMap((it) => {

@@ -10,6 +10,7 @@ from tests.browser.test_journey import press_until
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 AT = "#trials?open=e3-q003&by=citation_support"
 FIRST = ["Cites Source 1: no support", "Not cited: Source 3: full support, “within 14 days of delivery”"]
 SECOND = ["Cites Source 2: partial support, “a new label”"]

@@ -16,6 +16,7 @@ from tests.hostile import WHOLE
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 TALK = "[data-part=conversation]"
 LAST_TURN = "#trials?open=c2-own-lamp%234"
 

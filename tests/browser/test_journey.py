@@ -11,6 +11,7 @@ from tests.browser.views import CHUNKS
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+
 ENOUGH = 60
 """Presses of a key after which people give up."""
 

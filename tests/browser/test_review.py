@@ -15,6 +15,7 @@ from tests.unit.authoring.questions.shop import PAGES
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 NARROW = {"width": 360, "height": 740}
 MARKUP = f"{SCRIPT} {IMAGE} {COMMENT} {CLOSED} {QUOTES}"
 """What a document may hold: control characters are left out where it is read."""

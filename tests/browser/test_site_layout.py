@@ -11,6 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FloatRect, Locator, Page, ViewportSize
 
+
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LAPTOP: ViewportSize = {"width": 1280, "height": 900}
 Show = Callable[..., "Page"]

@@ -18,6 +18,7 @@ from tests.browser.sampled import one_in
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page, Request
 
+
 Search = Callable[[str], "Page"]
 """Question -> page of results."""
 FIRST = 3

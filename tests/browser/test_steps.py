@@ -10,6 +10,7 @@ from tests.browser.conftest import Opened, Pages
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 AT = "#trials?open=a1-q0"
 
 

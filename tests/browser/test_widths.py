@@ -14,6 +14,7 @@ from tests.browser.views import VIEWS, View
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 NARROW = {"width": 360, "height": 740}
 A4_PX = int((210 - 2 * 16) / 25.4 * 96)
 """What a sheet has between the margins of the style sheet, 16 mm, in CSS pixels."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 _UNFOLD = """document.querySelectorAll("details").forEach(it => { it.removeAttribute("name"); it.open = true })"""
 
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-# Imported here, before any test: pytester takes out of sys.modules what a test imports, and C extensions do not bear to
-# be imported twice.
 import numpy  # noqa: F401
 import openai  # noqa: F401
 import pytest
@@ -24,6 +22,10 @@ from filelock import FileLock
 
 from tests.plugin.study import replay
 from tests.plugin.warm_python import warm_python
+
+# Imported here, before any test: pytester takes out of sys.modules what a test imports, and C extensions do not bear to
+# be imported twice.
+
 
 # Tests read the sections that a person sees with -v; those of the run in brief take the variable away.
 os.environ["RAG_SECTIONS"] = "all"

@@ -16,7 +16,7 @@ import pytest
 from rag_harness.tables.trials import write_csv
 from tests.plugin.conftest import Suite
 from tests.unit.models.recording.answering import answering
-from tests.unit.report.trial_run import ANSWERS, write_output
+from tests.unit.tables.trial_run import ANSWERS, write_output
 
 ROOT = Path(__file__).parents[2]
 QUOTING = """

@@ -24,7 +24,7 @@ from rag_harness.runs.gates.grammar import BASELINE, PromiseKind, Reference, Tur
 from tests.plugin.conftest import Suite
 from tests.plugin.study import replay
 from tests.unit.pages import found, place, read
-from tests.unit.test_gates import of
+from tests.unit.runs.gates.test_gates import of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -20,8 +20,8 @@ from rag_harness.authoring.importing.importer import SOURCES
 from rag_harness.core.settings import options
 from rag_harness.page.exports.targets import TARGETS
 from tests.plugin.conftest import Suite
-from tests.unit.exports.conftest import GATES, write_summary
-from tests.unit.report.trial_run import write_output
+from tests.unit.page.exports.conftest import GATES, write_summary
+from tests.unit.tables.trial_run import write_output
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "how-to" / "import-export.md").read_text(encoding="utf-8")

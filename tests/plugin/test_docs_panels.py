@@ -18,8 +18,10 @@ from rag_harness.records.experiment_names import panel_label, silent_reason
 from tests.plugin.conftest import Suite
 from tests.plugin.test_panels import asked, panel
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "judge-with-a-panel.md").read_text(encoding="utf-8")
 __all__ = ["panel"]
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "judge-with-a-panel.md").read_text(encoding="utf-8")
 
 
 def settings() -> Settings:

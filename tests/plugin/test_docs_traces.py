@@ -12,9 +12,9 @@ import pytest
 
 from rag_harness.__main__ import main
 from tests.plugin.conftest import Suite
-from tests.unit.exports.otlp_receiver import otlp_receiver
+from tests.unit.page.exports.otlp_receiver import otlp_receiver
 from tests.unit.pipelines.endpoint.tracing_service import tracing_service
-from tests.unit.traces.exported.files import langfuse, otlp, phoenix, written
+from tests.unit.pipelines.otel.exported.files import langfuse, otlp, phoenix, written
 
 ROOT = Path(__file__).parents[2]
 PAGES = {

@@ -12,7 +12,7 @@ from rag_harness.runs.gates import parse_gate
 from rag_harness.runs.gates.configuration import check_promises
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import counting_server
-from tests.unit.judges.scripted import Asked, honest
+from tests.unit.evaluation.judges.scripted import Asked, honest
 
 LAMPS, CHAIRS, CHEESE = "Lamps cost five euros.", "Chairs are always painted.", "Moons consist of cheese."
 PIPELINE = f"""

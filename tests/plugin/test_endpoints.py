@@ -348,7 +348,7 @@ def test_an_unset_variable_stops_the_run_before_the_first_call(service: Suite) -
     ("file", "text", "said"),
     [
         ("e3.toml", 'url = "http://h/"', "*e3.toml: 'e3' is the name of an experiment that there is.*"),
-        # tests/unit/settings/test_endpoints.py has these.
+        # tests/unit/core/settings/test_endpoints.py has these.
         pytest.param(
             *("my_service.toml", 'ulr = "http://h/"', "*my_service.toml: Unknown key 'ulr'. Did you mean 'url'?*"),
             marks=pytest.mark.long,

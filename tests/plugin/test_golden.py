@@ -237,7 +237,7 @@ def test_strict_makes_a_miss_a_failure_that_explains_itself(golden: Suite) -> No
     ("gate", "says"),
     [
         ("goldne: recall@5 >= 0.9", "*Unknown experiment*'goldne'*Did you mean 'golden'*"),
-        # Others take the same way, and tests/unit/test_gates.py has their words.
+        # Others take the same way, and tests/unit/runs/gates/test_gates.py has their words.
         pytest.param(
             "golden: recal@5 >= 0.9", "*Unknown measure 'recal'. Did you mean 'recall'*", marks=pytest.mark.long
         ),
@@ -347,7 +347,7 @@ def test_an_experiment_that_retrieves_nothing_is_no_retriever(golden: Suite) -> 
 @pytest.mark.parametrize(
     ("entries", "args", "says"),
     [
-        # tests/unit/dataset/test_golden.py has what else a golden set may not be.
+        # tests/unit/data/test_golden.py has what else a golden set may not be.
         pytest.param({"a": 1}, [], "*golden.json*", marks=pytest.mark.long),
         pytest.param([{**ENTRIES[0], "query": " "}], [], "*golden.json*query is empty*", marks=pytest.mark.long),
         (
@@ -444,7 +444,7 @@ def test_gates_of_an_ini_file_are_not_those_of_a_collection(golden: Suite) -> No
     assert result.ret == 0
 
 
-@pytest.mark.long  # tests/unit/dataset/test_beir.py has what is refused
+@pytest.mark.long  # tests/unit/data/test_beir.py has what is refused
 def test_a_folder_that_is_no_beir_collection(golden: Suite) -> None:
     (golden.path / "beir").mkdir()
     result = golden.run("--rag-dataset=beir:beir")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.hostile import WHOLE
 from tests.plugin.conftest import Suite
-from tests.unit.shown.active import in_markdown, on_terminal, unseen
+from tests.unit.core.escaping.active import in_markdown, on_terminal, unseen
 
 MINE = """
 import pytest

@@ -9,7 +9,7 @@ import pytest
 
 from tests.hostile import WHOLE
 from tests.plugin.conftest import Suite
-from tests.unit.shown.active import in_markdown, on_terminal
+from tests.unit.core.escaping.active import in_markdown, on_terminal
 
 TEXTS = [text for text in WHOLE[1::9] if text.strip()]
 SHOP = """

@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from tests.plugin.conftest import Suite
-from tests.unit.judges.encoder.tiny_models import change_config, save_model
+from tests.unit.evaluation.judges.encoder.tiny_models import change_config, save_model
 
 needs_models = pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra 'local': transformers")
 MEASURES = "--rag-measures=faithfulness,answer_relevancy"
@@ -100,7 +100,7 @@ def test_words_that_nothing_supports_are_in_the_files(weights: Path, suite: Suit
     ("changed", "said"),
     [
         ({"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}, "have no names (LABEL_0, LABEL_1)"),
-        # tests/unit/judges/encoder/test_named_model.py has all that is refused.
+        # tests/unit/evaluation/judges/encoder/test_named_model.py has all that is refused.
         pytest.param({"auto_map": {"AutoModel": "own.Model"}}, "brings code of its own", marks=pytest.mark.long),
     ],
 )

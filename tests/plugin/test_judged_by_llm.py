@@ -10,7 +10,7 @@ import pytest
 
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server
-from tests.unit.judges.scripted import Asked, honest
+from tests.unit.evaluation.judges.scripted import Asked, honest
 
 MEASURES = "--rag-measures=context_precision,faithfulness,answer_relevancy"
 TEST = """

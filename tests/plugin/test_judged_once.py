@@ -8,6 +8,8 @@ from tests.plugin.conftest import Suite
 from tests.plugin.test_judged import asked, judged, scores
 
 __all__ = ["judged"]
+
+
 FAITHFUL = "--rag-measures=faithfulness"
 GATE = "--rag-gate=e3: faithfulness >= 0"
 

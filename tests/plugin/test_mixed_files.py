@@ -7,8 +7,8 @@ from typing import Any
 from openpyxl import Workbook
 
 from tests.plugin.conftest import Suite
-from tests.unit.dataset.ingest.office_files import heading, said, word
-from tests.unit.dataset.ingest.pdfs import book
+from tests.unit.data.loaders.office_files import heading, said, word
+from tests.unit.data.loaders.pdfs import book
 
 
 def test_a_run_over_mixed_files_says_pages_and_what_it_goes_without(suite: Suite) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from rag_harness.page.exports.otlp import OPT_IN
 from tests.plugin.conftest import Suite
-from tests.unit.exports.otlp_receiver import OtlpReceiver, backend
+from tests.unit.page.exports.otlp_receiver import OtlpReceiver, backend
 
 __all__ = ["backend"]
+
 
 SCRUB = """
 import pytest

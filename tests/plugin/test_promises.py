@@ -13,7 +13,7 @@ import pytest
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
 from tests.plugin.test_repeats import OWN, TRUTH, let_ask_embedded
-from tests.unit.judges.scripted import Asked, honest
+from tests.unit.evaluation.judges.scripted import Asked, honest
 
 PASS, LIMITED, WORST, FLIPS = (
     "e1: pass^3(token_f1) >= 0.5 @95%",

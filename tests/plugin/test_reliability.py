@@ -12,7 +12,7 @@ import pytest
 
 from tests.plugin.conftest import QUERIES, Suite, copy_data
 from tests.plugin.counting_server import counting_server
-from tests.unit.judges.scripted import Asked, honest
+from tests.unit.evaluation.judges.scripted import Asked, honest
 
 EXPERIMENTS = {
     "r1": "r1_reliable",

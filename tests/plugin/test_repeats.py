@@ -12,7 +12,7 @@ import pytest
 from rag_harness.core.settings.profiles import EMBEDDED_URL
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
-from tests.unit.judges.scripted import Asked, honest
+from tests.unit.evaluation.judges.scripted import Asked, honest
 
 TRUTH = "a lamp may be returned within 45 days of its delivery"
 

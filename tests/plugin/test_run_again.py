@@ -13,6 +13,7 @@ from tests.plugin.test_trust import FILE, Shop, open_shop, shop, tested
 
 __all__ = ["open_shop", "shop", "tested"]
 
+
 NEW = "1 test failed and was run again on a new answer, whose row replaced the failed one"
 SAME = "1 test failed and was run again on the same answer"
 # As later releases of pytest-rerunfailures: the teardown of the attempt that failed is reported, too.

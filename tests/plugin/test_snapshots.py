@@ -23,7 +23,7 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import speed_lines, stage_lines, summarise, summary_lines
 from tests.plugin.conftest import Suite
 from tests.unit.rows import make_row
-from tests.unit.tables import case, golden_row, table_of, tables_of
+from tests.unit.suite_tables import case, golden_row, table_of, tables_of
 
 WIDTH = 100
 _QUESTION = "How long can I return a lamp that I bought in the outlet, and who pays for the parcel? "

@@ -45,9 +45,9 @@ from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.ingest import duplicates
 from rag_harness.retrieval.retrievers import Rarity
 from tests.revisions.corpus import MADE_UP, materials, pages, trials
-from tests.unit.judges.embedded.made_up import WordEmbedder
-from tests.unit.judges.scripted import Chat, Parts, as_parts
-from tests.unit.judges.test_ragas import Ragas
+from tests.unit.evaluation.judges.embedded.made_up import WordEmbedder
+from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts
+from tests.unit.evaluation.judges.test_ragas import Ragas
 
 Behaviour = Callable[[], Any]
 _LONG = 60
@@ -355,7 +355,7 @@ def _no_stores() -> Any:
 def _encoder_judge() -> Any:
     pytest.importorskip("transformers")
     from rag_harness.evaluation.judges.encoder import create
-    from tests.unit.judges.encoder.tiny_models import save_model
+    from tests.unit.evaluation.judges.encoder.tiny_models import save_model
 
     kinds = {
         "DebertaV2ForSequenceClassification": ("unsupported", "supported"),

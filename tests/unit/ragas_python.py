@@ -12,7 +12,8 @@ import pytest
 
 _PYTHON = os.environ.get("RAG_RAGAS_PYTHON", "")
 needs_ragas = pytest.mark.skipif(
-    not _PYTHON, reason="RAG_RAGAS_PYTHON names no interpreter with ragas: see tests/unit/judges/ragas_oracle.py"
+    not _PYTHON,
+    reason="RAG_RAGAS_PYTHON names no interpreter with ragas: see tests/unit/evaluation/judges/ragas_oracle.py",
 )
 
 

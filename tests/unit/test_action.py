@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from rag_harness.core.package import NAME, VERSION
-from tests.unit.exports.hosts.fake_hosts import TOKEN, FakeHost, fake_host
+from tests.unit.page.exports.hosts.fake_hosts import TOKEN, FakeHost, fake_host
 from tests.unit.page.runs import gate, summarise, write_study
 
 ROOT = Path(__file__).parents[2]
@@ -177,7 +177,7 @@ def test_the_status_is_that_of_the_pull_requests_commit(tmp_path: Path, host: Fa
     ran = bash(asked["run"], at=tmp_path, **job(tmp_path, host, SHA="c0ffee", OUTCOME="success", REPORT=""))
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [(each["sha"], each["state"]) for each in host.statuses] == [("c0ffee", "success")]
-    # As where the host refuses it, which tests/unit/exports/hosts/test_commit_status.py sees.
+    # As where the host refuses it, which tests/unit/page/exports/hosts/test_commit_status.py sees.
     refused = job(tmp_path, host, SHA="c0ffee", OUTCOME="success", REPORT="")
     (tmp_path / "rag-harness").write_text("#!/bin/sh\nexit 2\n")
     ran = bash(asked["run"], at=tmp_path, **refused)

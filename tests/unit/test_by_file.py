@@ -8,8 +8,11 @@ from tests.by_file import OF_THE_STUDY, scope
 
 
 def test_tests_of_a_file_stay_together_whatever_their_parameters() -> None:
-    ids = ("tests/unit/work/test_once.py::test_one", "tests/unit/work/test_once.py::TestAll::test_two[a::b-tests/x.py]")
-    assert {scope(nodeid) for nodeid in ids} == {"tests/unit/work/test_once.py"}
+    ids = (
+        "tests/unit/core/work/test_once.py::test_one",
+        "tests/unit/core/work/test_once.py::TestAll::test_two[a::b-tests/x.py]",
+    )
+    assert {scope(nodeid) for nodeid in ids} == {"tests/unit/core/work/test_once.py"}
 
 
 @pytest.mark.parametrize("file", ["models/embedders/test_pieces.py", "judges/encoder/test_tokens.py"])

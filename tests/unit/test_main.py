@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import ALONE, COMMANDS, Command, main
-from tests.unit.dataset.kb_builder import Kb, query
+from tests.unit.data.kb_builder import Kb, query
 
 
 @pytest.fixture

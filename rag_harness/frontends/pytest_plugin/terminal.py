@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # Prints our text through pytest: terminal, JUnit XML, CI log. Control sequences in foreign text are made inert.
 #
-# ``tests/unit/shown/test_no_way_around.py`` fails if a module of the plugin hands a text to pytest in another way.
+# ``tests/unit/core/escaping/test_no_way_around.py`` fails if a module of the plugin hands a text to pytest in another
+# way.
 
 _STOPPED = re.compile(r"stopping after (\d{1,9}) failures")
 

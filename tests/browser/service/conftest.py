@@ -14,6 +14,7 @@ from tests.browser.service.stub import Stub
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+
 Visit = Callable[..., "Page"]
 """Options of the context -> the page of the stub, opened."""
 

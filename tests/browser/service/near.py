@@ -11,6 +11,7 @@ from tests.browser.watched import Watch
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, ConsoleMessage, Request, Route
 
+
 _REFUSED = re.compile(r"^Failed to load resource: the server responded with a status of (\d+)")
 
 

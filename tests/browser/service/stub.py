@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
 
+
 TEXT = "# Returns\n\nLamps can be returned within 45 days.  \nThe label is in the box.\n\nBulbs cannot."
 ANSWER = "You can return lamps within 45 days [Source 1]. Bulbs stay 💡 with you [Source 2]."
 FIRST = f"{1:032x}"

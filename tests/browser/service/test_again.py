@@ -13,6 +13,7 @@ from tests.browser.test_accessible import violations
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 OTHER = "0" * 31 + "1"
 WIDE = {"width": 1440, "height": 900}
 

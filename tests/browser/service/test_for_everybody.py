@@ -19,6 +19,7 @@ from tests.browser.test_journey import focused, press_until
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 NARROW = {"width": 360, "height": 740}
 
 

@@ -16,6 +16,7 @@ from tests.browser.service.test_add import added
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+
 EVIL = ALL.replace("\x00", "").replace(": ", ":")
 SHOWN = EVIL.replace("\x1b", r"\u001b").replace("\x7f", r"\u007f").replace("\u202e", r"\u202e")
 """As a page shows it: what would turn it, or is no sign, is written out."""

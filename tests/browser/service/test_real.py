@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rag_harness.service.database import StateFolder
 
+
 ROOT = Path(__file__).parents[3]
 STUDIED = "At what time on the delivery day does Swiftfox text the two-hour window for an express parcel?"
 

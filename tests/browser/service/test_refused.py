@@ -16,6 +16,7 @@ from tests.browser.service.test_add import added
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+
 THE_KEY = "rh_the-key-of-this-test"
 
 

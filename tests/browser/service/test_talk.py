@@ -14,6 +14,7 @@ from tests.browser.test_accessible import violations
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+
 SECOND = f"{2:032x}"
 UNREAD = "this experiment does not look at what was said before"
 

@@ -21,7 +21,7 @@ from tests.examples.traced.did import Did
 
 KEPT = Path(__file__).parents[2] / "unit" / "traces" / "kept"
 FRAMEWORKS = {"langchain": "langchain_core", "llamaindex": "llama_index", "haystack": "haystack"}
-_OF_A_MACHINE = re.compile(r'(?<=File \\")[^"]*?(?=site-packages/|tests/examples/)')
+_OF_A_MACHINE = re.compile(r'(?<=File \\")[^"]*?(?=site-packages/|tests/examples/traced/)')
 """What is before the path of a file in the repository or of a package, in a stack trace within JSON."""
 
 

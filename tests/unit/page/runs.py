@@ -27,9 +27,9 @@ from rag_harness.records.manifest import MANIFEST
 from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import Author, ScoreLine, row_digest
 from rag_harness.tables.summary import SUMMARY_FILE
-from tests.unit.report.written_once import written_once
 from tests.unit.rows import make_chunk, make_row
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
+from tests.unit.tables.written_once import written_once
 
 CP, F, AR = "context_precision", "faithfulness", "answer_relevancy"
 WHO = Author("embedded", "embedded/alignment", "rev1")

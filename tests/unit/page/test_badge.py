@@ -11,7 +11,7 @@ import pytest
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.page.formats import format_of
 from tests.unit.page.runs import gate, rows_of, summarise, write_study
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
 
 KNOWN = {"schemaVersion": int, "label": str, "message": str, "color": str}
 """Properties by the schema of endpoints; all that are required are among them."""

@@ -11,9 +11,9 @@ from rag_harness.page.comment import comment_of
 from rag_harness.stats import means
 from tests.browser.talks import LAMP, Talks, hostile_talk
 from tests.hostile import WHOLE
+from tests.unit.core.escaping.active import in_markdown
 from tests.unit.page.runs import gate, read, summarise
 from tests.unit.page.test_comment_markdown import checked, sound
-from tests.unit.shown.active import in_markdown
 
 _REPORT = "https://ci.example/report.html"
 _LINK = f"[`now/c1-own-lamp#3`]({_REPORT}#trials?open=now%2Fc1-own-lamp%233)"

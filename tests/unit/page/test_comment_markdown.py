@@ -18,10 +18,10 @@ from rag_harness.page.run import Run
 from rag_harness.records.causes import CauseLine, write_causes
 from rag_harness.tables.baseline import save, saved_run
 from tests.hostile import WHOLE
+from tests.unit.core.escaping.active import in_markdown, read_html
 from tests.unit.page.runs import BARE, CP, amend, gate, read, rows_of, scored, summarise, write_study
 from tests.unit.rows import failed_row
-from tests.unit.shown.active import in_markdown, read_html
-from tests.unit.tables import golden_row, write_run
+from tests.unit.suite_tables import golden_row, write_run
 
 RIGHT_TO_LEFT = "كم يوماً لديّ لإعادة المنتج؟ " * 8
 

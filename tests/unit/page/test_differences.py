@@ -11,20 +11,8 @@ import scipy.stats
 from rag_harness.page.content import More, Section
 from rag_harness.page.sections.comparison import differences
 from rag_harness.stats import difference_interval, holm, holm_counts, permutation_test
-from tests.unit.page.runs import (
-    AR,
-    CP,
-    F,
-    amend,
-    cell_in,
-    prose_in,
-    read,
-    rows_of,
-    scored,
-    table_in,
-    write_study,
-)
-from tests.unit.tables import write_run
+from tests.unit.page.runs import AR, CP, F, amend, cell_in, prose_in, read, rows_of, scored, table_in, write_study
+from tests.unit.suite_tables import write_run
 
 N = 40
 

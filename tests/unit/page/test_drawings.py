@@ -34,7 +34,7 @@ from tests.browser.runs import Study
 from tests.unit.page.charts.shapes import shapes, texts
 from tests.unit.page.runs import amend, gate, read, rows_of, write_study
 from tests.unit.rows import make_chunk
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
 
 _LOW = {"interval": [0.2, 0.4]}
 

@@ -13,7 +13,7 @@ from rag_harness.page.payload import payload_of
 from rag_harness.page.sections.failures import failures
 from rag_harness.records.causes import CAUSES, CauseLine, write_causes
 from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in, write_study
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
 
 
 def cause(place: int, name: str = "Retrieval Miss", **fields: object) -> CauseLine:

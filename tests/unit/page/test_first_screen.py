@@ -29,7 +29,7 @@ from tests.unit.page.runs import (
     write_study,
 )
 from tests.unit.rows import failed_row
-from tests.unit.tables import golden_row, write_run
+from tests.unit.suite_tables import golden_row, write_run
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from rag_harness.page import payload as index
 from rag_harness.page.payload import Packing, packed, payload_of, script_json
 from tests.unit.page.runs import read
 from tests.unit.rows import make_row
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
 
 
 @pytest.fixture(autouse=True)

@@ -14,13 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.core.types import Case, Evidence, Message, Query
-from rag_harness.page.payload import BLOCK, Pool, Prompts, packed, payload_of, quotes_in, script_json
+from rag_harness.page.payload import BLOCK, Pool, Prompts, packed, payload_of, quotes_in, script_json, told_steps
 from rag_harness.page.run import read_run
 from rag_harness.records.causes import CauseLine, write_causes
 from rag_harness.records.files import PromptFiles
+from rag_harness.records.row import RowStage
 from rag_harness.records.scores import Author, ScoreLine, row_digest
+from tests.browser.talks import FAILED, LAMP, Talks
+from tests.unit.evaluation.measures.agents.trials import search, tool
+from tests.unit.page.runs import read, write_study
 from tests.unit.rows import failed_row, make_chunk, make_row
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
+
+# What the page's script reads: nothing of the rows is lost, nothing is there twice, and it unpacks to what it was.
 
 WHO = Author("embedded", "embedded/alignment", "1")
 POLICY, OTHER = "You may return it\nwithin 30 days.", "Lamps are sold in pairs."
@@ -244,3 +250,86 @@ def test_plain_cannot_end_its_element() -> None:
 def test_not_a_number_is_refused() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         packed([float("nan")])
+
+
+# Conversations in the payload: what was said stands once, and a run without turns has nothing of them.
+
+
+def blocks_of(output: Path) -> dict[str, Any]:
+    return {name: json.loads(json.dumps(value)) for name, value in payload_of(read(output)).blocks()}
+
+
+def trial(blocks: dict[str, Any], experiment: str, turn: int) -> dict[str, Any]:
+    """Return the details of a turn of the first conversation."""
+    index = blocks["index"]
+    (suite,) = [n for n, each in enumerate(index["experiments"]) if each["id"] == experiment]
+    (place,) = [
+        n
+        for n, case in enumerate(index["trials"]["case"])
+        if index["trials"]["experiment"][n] == suite and index["cases"][case]["id"] == f"{LAMP}#{turn}"
+    ]
+    found: dict[str, Any] = blocks["trials-0"][place]
+    return found
+
+
+def said(blocks: dict[str, Any], experiment: str, turn: int) -> list[tuple[Any, ...]]:
+    texts = blocks["texts"]["strings"]
+    return [(who, texts[n], *failed) for who, n, *failed in trial(blocks, experiment, turn).get("history", [])]
+
+
+def test_a_turn_has_what_its_pipeline_was_told_and_texts_stand_once(tmp_path: Path) -> None:
+    blocks = blocks_of(Talks().write(tmp_path))
+    assert said(blocks, "c1", 2) == [("user", "How long may I return a lamp?"), ("assistant", "Reference 1.")]
+    assert said(blocks, "c1-own", 2)[1] == ("assistant", "Reply to lamp#1. [Source 1]")
+    assert said(blocks, "c1-own", 1) == []
+    assert FAILED == ("c2-own", "lamp#2")
+    assert said(blocks, "c2-own", 3)[3] == ("assistant", "Sorry, something went wrong. Please ask again.", 1)
+    assert len(blocks["texts"]["strings"]) == len(set(blocks["texts"]["strings"]))
+
+
+def test_inputs_do_not_repeat_the_conversation(tmp_path: Path) -> None:
+    blocks = blocks_of(Talks().write(tmp_path))
+    assert all("inputs" not in each for each in blocks["trials-0"])
+    assert [each.get("history") for each in blocks["index"]["experiments"]] == ["gold", "own", "own"]
+
+
+def test_a_run_without_turns_says_nothing_of_them(tmp_path: Path) -> None:
+    blocks = blocks_of(write_study(tmp_path))
+    assert not any("history" in each for each in [*blocks["index"]["experiments"], *blocks["trials-0"]])
+
+
+# What the page reads of steps: hits that no search before has found are told apart, and flat traces tell nothing.
+
+
+def told(*steps: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+    names: Pool[str] = Pool()
+    found = list(told_steps([RowStage.model_validate(each) for each in steps], names))
+    return found, list(names.values)
+
+
+def test_a_hit_is_new_where_no_search_before_has_found_it() -> None:
+    found, names = told(search("a", "x.md#0", "y.md#0"), tool("page", {"n": 1}), search("b", "y.md#0", "z.md#0"))
+    assert names == ["x.md#0", "y.md#0", "z.md#0"]
+    assert [each.get("hits") for each in found] == [[[0, 1], [1, 1]], None, [[1, 0], [2, 1]]]
+    assert found[1] == {"kind": "tool", "input": {"n": 1}}
+
+
+def test_reranking_finds_nothing_new_and_makes_nothing_old() -> None:
+    ranked = {**search("a", "z.md#0"), "kind": "rerank"}
+    found, _ = told(search("a", "x.md#0"), ranked, search("b", "z.md#0"))
+    assert found[2]["hits"] == [[1, 1]]
+
+
+def test_a_search_without_hits_found_nothing_only_where_others_tell_theirs() -> None:
+    assert told(search("a", "x.md#0"), search("b"))[0][1] == {"kind": "retrieve", "input": "b", "hits": []}
+    assert told(search("a"), search("b"))[0][1] == {"kind": "retrieve", "input": "b"}
+
+
+def test_a_flat_trace_tells_nothing() -> None:
+    assert told({"name": "retrieve", "ms": 1.0}, {"name": "generate", "ms": 1.0})[0] == [{}, {}]
+
+
+def test_a_chunk_whose_id_names_no_document_has_it_before_it() -> None:
+    hit = {"chunk_id": "c7", "filename": "x.md"}
+    _, names = told({"name": "s", "kind": "retrieve", "ms": 1.0, "hits": [hit, {"chunk_id": "c8", "filename": ""}]})
+    assert names == ["x.md#c7", "c8"]

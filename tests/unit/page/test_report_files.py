@@ -11,7 +11,7 @@ from rag_harness.core.errors import DataError, SettingsError
 from rag_harness.page.formats import check_place, format_of
 from rag_harness.page.report import read_runs, write_report
 from tests.unit.rows import make_row
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
 
 
 @pytest.fixture

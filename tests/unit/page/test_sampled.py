@@ -14,7 +14,7 @@ from rag_harness.page.payload import payload_of
 from rag_harness.page.report import write_report
 from rag_harness.page.run import Run, read_run
 from tests.unit.rows import failed_row, make_row
-from tests.unit.tables import case, write_run
+from tests.unit.suite_tables import case, write_run
 
 CASES, MOST = 60, 24
 QUOTA = MOST // 2

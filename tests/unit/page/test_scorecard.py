@@ -18,7 +18,7 @@ from rag_harness.stats.paired_tests import Paired
 from rag_harness.tables.pairwise import PairDifference
 from rag_harness.tables.standings import best_of
 from tests.unit.page.runs import AR, CP, F, cell_in, prose_in, read, rows_of, scored, table_in, write_study
-from tests.unit.tables import golden_row, tables_of, write_run
+from tests.unit.suite_tables import golden_row, tables_of, write_run
 
 
 @pytest.fixture

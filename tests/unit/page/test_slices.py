@@ -13,7 +13,7 @@ from rag_harness.page.sections.scorecard import slices
 from rag_harness.stats import difference_interval
 from tests.browser.runs import Study
 from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in
-from tests.unit.tables import write_run
+from tests.unit.suite_tables import write_run
 
 ASKED = ["query_type", "topic: factuality, hri"]
 

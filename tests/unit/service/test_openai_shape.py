@@ -20,8 +20,8 @@ from rag_harness.models.reader import RequestError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.answer_stream import AnswerEvent, Shows, events
 from rag_harness.service.openai_api import WITHDRAWN, Completion, asked_of, error_body, models, usage_of
-from tests.unit.service.test_events import QUERY, SPLIT, Searches, Streams, Waits, body, reliable
-from tests.unit.studies.reliability.test_engine import ANSWER
+from tests.unit.service.test_answer_stream import QUERY, SPLIT, Searches, Streams, Waits, body, reliable
+from tests.unit.studies.reliability.test_reliability import ANSWER
 
 MADE = Completion("r1", "chatcmpl-1", 1_700_000_000)
 CITED = {

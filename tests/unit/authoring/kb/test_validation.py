@@ -9,7 +9,7 @@ import pytest
 
 from rag_harness.authoring.kb.validation import validate
 from rag_harness.core.errors import DataError
-from tests.unit.dataset.kb_builder import Kb
+from tests.unit.data.kb_builder import Kb
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from rag_harness.authoring.kb.page_checks import NoParserError, find_mermaid, parse
 from rag_harness.authoring.kb.validation import graph
-from tests.unit.dataset.kb_builder import Kb
+from tests.unit.data.kb_builder import Kb
 
 
 def _installed() -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_harness.authoring.kb.validation import validate
-from tests.unit.dataset.kb_builder import Kb, planned
+from tests.unit.data.kb_builder import Kb, planned
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from rag_harness.__main__ import main
 from rag_harness.authoring.kb.plan_checks import NO_FACTS
 from rag_harness.core.errors import DataError
 from rag_harness.frontends.cli import FOUND
-from tests.unit.dataset.kb_builder import Kb, query
+from tests.unit.data.kb_builder import Kb, query
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from rag_harness.core.types import Document, PipelineOutput
 from rag_harness.pipelines.endpoint.placement import Placing
 from rag_harness.pipelines.otel.steps import read_trace
 from rag_harness.pipelines.traced_app import output_of_trace
-from tests.unit.traces.spans import genai, reranker, search
+from tests.unit.pipelines.otel.spans import genai, reranker, search
 
 PAGE = "You can return a lamp within 45 days of its delivery"
 KNOWN = Placing(lambda: [Document("returns.md", PAGE, "Returns")], "mine", "search")

@@ -14,6 +14,9 @@ from rag_harness.service.corpus.tenant_collections import Corpora, TenantCollect
 from rag_harness.service.database import StateFolder
 from rag_harness.service.options import Options
 
+__all__ = ["DEFAULT", "PAGES", "check_finds", "found", "names", "opened", "write_pages"]
+
+
 PAGES = {
     "delivery.md": "# Delivery\n\nA parcel takes three days. Islands take five days.\n",
     "returns/rules.md": "# Returns\n\nReturn a tent within thirty days. Boots come back unworn.\n",
@@ -66,6 +69,3 @@ def check_finds(collection: TenantCollection, expected: Mapping[str, str]) -> No
 
 def names(collection: TenantCollection) -> list[str]:
     return [each.name for each in collection.documents() if each.status == "ready"]
-
-
-__all__ = ["DEFAULT", "PAGES", "check_finds", "found", "names", "opened", "write_pages"]
