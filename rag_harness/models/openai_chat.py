@@ -35,21 +35,11 @@ from rag_harness.models.call_context import (
     sent_message,
     upper_bound,
 )
-from rag_harness.models.completions import (
-    FILE_NAME,
-    MOST_REFUSALS,
-    AskedWithout,
-    Computed,
-    Replayed,
-    StreamedCompletion,
-    StreamError,
-    refused_parameters,
-    request_content,
-    shaped,
-)
+from rag_harness.models.completions import Computed, Replayed, StreamedCompletion, StreamError, request_content
 from rag_harness.models.model_names import is_simulated
 from rag_harness.models.recording.cassettes import RECORDED_AT, TOTAL, TTFT, Cassettes
 from rag_harness.models.recording.playback import Playback
+from rag_harness.models.refused_parameters import FILE_NAME, MOST_REFUSALS, AskedWithout, refused_parameters, shaped
 from rag_harness.models.retries import (
     PassingError,
     forbidden,
