@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Answer, Case, PipelineOutput, Query
+from rag_harness.runs.distributed.dispatch import Dispatch
 from rag_harness.runs.distributed.ledger import Caps, RunLedger
 from rag_harness.runs.distributed.messages import AnsweredTrial, Carried, Done, Job, TrialJob
-from rag_harness.runs.distributed.workplace import Dispatch
 from rag_harness.runs.trial import Trial, TrialOutcome, make_row
 
 JOB = TrialJob(Trial("e3", Case(Query("q1", "Are returns free?"), "direct", "", {})), "print")

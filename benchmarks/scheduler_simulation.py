@@ -25,9 +25,9 @@ from simulated_nodes import Field, Model
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Case, Query
 from rag_harness.runs.distributed import ledger as ledger_module
+from rag_harness.runs.distributed.dispatch import Dispatch
 from rag_harness.runs.distributed.ledger import RunLedger
 from rag_harness.runs.distributed.messages import Carried, TrialJob
-from rag_harness.runs.distributed.workplace import Dispatch
 from rag_harness.runs.trial import Trial
 from tests.unit.virtual_time import run
 

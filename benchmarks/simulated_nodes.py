@@ -16,8 +16,16 @@ from math import exp
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Answer, PipelineOutput
 from rag_harness.runs.distributed.ledger import Caps, Grant, LeasedMeter, MoneyVerdicts, RunLedger, share_in_flight
-from rag_harness.runs.distributed.messages import AnsweredTrial, Carried, Done, Job, Opened, TrialJob, WantedRows
-from rag_harness.runs.distributed.workplace import WorkerLostError
+from rag_harness.runs.distributed.messages import (
+    AnsweredTrial,
+    Carried,
+    Done,
+    Job,
+    Opened,
+    TrialJob,
+    WantedRows,
+    WorkerLostError,
+)
 from rag_harness.runs.trial import TrialOutcome, make_row
 
 SERVER = "http://server"

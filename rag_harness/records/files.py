@@ -14,12 +14,7 @@ from typing import BinaryIO
 from rag_harness.core.errors import CriticalError
 from rag_harness.core.files import write_atomically
 from rag_harness.core.types import Message
-from rag_harness.records.row import (
-    ExperimentResult,
-    numbered_lines,
-    row_or_none,
-    rows_in,
-)
+from rag_harness.records.row import ExperimentResult, numbered_lines, row_or_none, rows_in
 from rag_harness.records.scores import SCORES, ScoreLine, parse_score
 
 # One experiment's result file. It is appended row by row and resumed. All its rows have the same fingerprint.

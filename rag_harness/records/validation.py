@@ -14,14 +14,7 @@ from rag_harness.core.types import GOLDEN
 from rag_harness.records.causes import CAUSES
 from rag_harness.records.experiment_names import is_played_name
 from rag_harness.records.manifest import read_manifest
-from rag_harness.records.row import (
-    SCHEMA_VERSION,
-    ExperimentResult,
-    first_problem,
-    numbered_lines,
-    parse_row,
-    rows_in,
-)
+from rag_harness.records.row import SCHEMA_VERSION, ExperimentResult, first_problem, numbered_lines, parse_row, rows_in
 from rag_harness.records.scores import SCORES, parse_score, row_digest
 
 

@@ -22,7 +22,7 @@ from rag_harness.core.errors import RagHarnessError
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Chunk, Document, Message
 from rag_harness.evaluation.judges import fused, ragas
-from rag_harness.evaluation.judges.citations import CitationsOff, ClaimByClaim
+from rag_harness.evaluation.judges.citation_marks import CitationsOff, ClaimByClaim
 from rag_harness.evaluation.judges.client import asking_of
 from rag_harness.evaluation.judges.conversations import InConversation, in_conversations
 from rag_harness.evaluation.judges.factory import AllQuestions

@@ -18,7 +18,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.threads import on_local_thread
 from rag_harness.core.types import Completion, Message
 from rag_harness.evaluation.expectations.rubrics import Criterion, fact_of
-from rag_harness.evaluation.judges.citations import CitationsOff, ClaimByClaim, Unmarked, unmarked_answer
+from rag_harness.evaluation.judges.citation_marks import CitationsOff, ClaimByClaim, Unmarked, unmarked_answer
 from rag_harness.evaluation.judges.client import Shared
 from rag_harness.evaluation.judges.embedded.judgement import JudgementReading
 from rag_harness.evaluation.judges.traits import CountedParts, PartsAround, traits

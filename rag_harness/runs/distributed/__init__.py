@@ -7,8 +7,8 @@ whole run. Plugin and commands call it. Only ``cluster`` and ``ingest`` import R
 
 from __future__ import annotations
 
+from rag_harness.runs.distributed.dispatch import RayWorkplace
 from rag_harness.runs.distributed.ledger import LeasedMeter
 from rag_harness.runs.distributed.messages import Carried, carry
-from rag_harness.runs.distributed.workplace import RayWorkplace
 
 __all__ = ["Carried", "LeasedMeter", "RayWorkplace", "carry"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rag_harness.core.settings import Settings
 from rag_harness.evaluation.judges import fused, ragas
-from rag_harness.evaluation.judges.citations import CitationsOff, ClaimByClaim, placed_claims, unmarked_answer
+from rag_harness.evaluation.judges.citation_marks import CitationsOff, ClaimByClaim, placed_claims, unmarked_answer
 from rag_harness.evaluation.judges.factory import create_judge, judged
 from rag_harness.evaluation.judges.mock import MockJudge
 from rag_harness.evaluation.measures import Score

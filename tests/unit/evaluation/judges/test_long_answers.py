@@ -8,7 +8,7 @@ import pytest
 
 from rag_harness.core.protocols import TextEmbedder
 from rag_harness.core.text.language_detection import not_judged
-from rag_harness.evaluation.judges.citations import placed_claims, unmarked_answer
+from rag_harness.evaluation.judges.citation_marks import placed_claims, unmarked_answer
 from rag_harness.evaluation.judges.embedded.alignment import split_text
 from rag_harness.evaluation.judges.embedded.judge import readable_material
 from rag_harness.evaluation.judges.embedded.judgement import JudgementReading

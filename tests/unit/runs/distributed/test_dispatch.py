@@ -17,6 +17,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.types import Answer, Case, PipelineOutput, Query
 from rag_harness.evaluation.measures.opinion import Material
 from rag_harness.records.row import ExperimentResult
+from rag_harness.runs.distributed.dispatch import HEARD_WITHIN, Dispatch
 from rag_harness.runs.distributed.messages import (
     AnsweredTrial,
     AskJob,
@@ -30,7 +31,6 @@ from rag_harness.runs.distributed.messages import (
     WantedRows,
     WorkerLostError,
 )
-from rag_harness.runs.distributed.workplace import HEARD_WITHIN, Dispatch
 from rag_harness.runs.trial import Trial, TrialOutcome, make_row
 from tests.unit.virtual_time import run
 

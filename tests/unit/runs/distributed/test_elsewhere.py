@@ -20,12 +20,12 @@ from rag_harness.models.call_context import seed_shift
 from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.records.row import ExperimentResult, parse_row
+from rag_harness.runs.distributed import dispatch as workplace_module
 from rag_harness.runs.distributed import worker as building
 from rag_harness.runs.distributed import worker as node_journal
-from rag_harness.runs.distributed import workplace as workplace_module
+from rag_harness.runs.distributed.dispatch import RayWorkplace
 from rag_harness.runs.distributed.messages import Carried, Done, Job, Opened, RunOpening, carry
 from rag_harness.runs.distributed.worker import Worker, built
-from rag_harness.runs.distributed.workplace import RayWorkplace
 from rag_harness.runs.engine import LocalWorkplace
 from rag_harness.runs.fingerprint import fingerprint_of
 from rag_harness.runs.golden_suite import GoldenSuite

@@ -14,9 +14,9 @@ import pytest
 from rag_harness.core.errors import PrerequisiteError
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.endpoints import EndpointSpec
-from rag_harness.runs.distributed import workplace as workplace_module
+from rag_harness.runs.distributed import dispatch as workplace_module
+from rag_harness.runs.distributed.dispatch import RayWorkplace
 from rag_harness.runs.distributed.messages import Done, Opened, RunOpening, WorkerLostError
-from rag_harness.runs.distributed.workplace import RayWorkplace
 
 
 class Made:

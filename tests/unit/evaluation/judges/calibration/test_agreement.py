@@ -27,7 +27,7 @@ from rag_harness.evaluation.judges.calibration.agreement import (
 )
 from rag_harness.evaluation.judges.calibration.corrections import ExperimentScores, calibration_lines, corrected_mean
 from rag_harness.evaluation.judges.calibration.labels import AnswerLabel
-from rag_harness.evaluation.judges.citations import CitationsOff
+from rag_harness.evaluation.judges.citation_marks import CitationsOff
 from rag_harness.evaluation.judges.mock import MockJudge
 from rag_harness.records.scores import Author
 from rag_harness.stats.ppi import ppi_mean

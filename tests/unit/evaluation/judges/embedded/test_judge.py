@@ -362,7 +362,7 @@ def test_evidence_quotes_are_found_in_any_language(parts: Parts) -> None:
 
 
 def test_citations_are_judged_one_source_at_a_time(tmp_path: Path) -> None:
-    from rag_harness.evaluation.judges.citations import ClaimByClaim
+    from rag_harness.evaluation.judges.citation_marks import ClaimByClaim
     from rag_harness.evaluation.measures.citations import CitationSupport, Misattributed
 
     answer = "Refunds take 5 days [Source 1]. Parcels to Norway cost 12 euros [Source 1]."
