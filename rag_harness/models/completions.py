@@ -102,7 +102,7 @@ class StreamedCompletion:
         Raises:
             ModelOutputError: the answer is too long.
             StreamError: the server reports an error.
-            ValueError: an event is no event of a completion.
+            ValueError: an event is not an event of a completion.
         """
         for data in self._events.feed(part):
             if self.is_done or data.startswith(_END):
@@ -232,7 +232,7 @@ def _numbered(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _first_token(logprobs: Any) -> dict[str, float]:
-    """Return the log-probabilities of the first token that is no blank; of equal ones the last counts."""
+    """Return the log-probabilities of the first token that is not blank. Of equal tokens the last counts."""
     for said in logprobs.get("content") or ():
         if str(said.get("token", "")).strip():
             return {str(each["token"]): float(each["logprob"]) for each in said.get("top_logprobs") or ()}
@@ -531,15 +531,15 @@ class AskedWithout:
         return self._names
 
     def learn(self, refused: frozenset[str], sent_without: frozenset[str], why: str) -> bool:
-        """Take over what a refusal named, and what other processes have learned.
+        """Take over the fields that a refusal named, and those that other processes have learned.
 
         Args:
-            refused: what the refusal named.
-            sent_without: what the refused request was sent without.
-            why: the server's words, for the log.
+            refused: the fields that the refusal named.
+            sent_without: the fields that the refused request lacked.
+            why: the server's words, which are logged.
 
         Returns:
-            Whether there is another way of asking than the one that was refused.
+            Whether another form of the request is left to try.
         """
         self._look()
         if "max_completion_tokens" in refused and "max_tokens" in known_without(self._model):
