@@ -218,10 +218,10 @@ def note_use(folder: Path) -> None:
 
 
 def entries_of(cache: Path) -> list[CacheEntry]:
-    """Return what is in a cache, the least used first.
+    """Return the entries of a cache, the least recently used first.
 
     Raises:
-        SettingsError: the folder is no cache.
+        SettingsError: the folder is not a cache.
     """
     if not cache.is_dir():
         raise SettingsError(f"{cache} is no folder: there is no cache yet, or --cache-dir names another place.")

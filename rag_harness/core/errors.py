@@ -154,6 +154,6 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return a message: ``name`` is no known ``kind``; the nearest names are these."""
+    """Return the message that ``name`` is not a known ``kind``, with the nearest names."""
     names = sorted(known)
     return f"Unknown {kind} {name!r}.{meant(name, names)} Known: {', '.join(names) or 'none'}."

@@ -235,13 +235,13 @@ def referenced_files(folder: Path, name: str, *, within: Path | None = None) -> 
     """Return the files of ``folder`` that ``name`` means: one, or all that a pattern with ``*`` matches, in order.
 
     Args:
-        folder: that of the file in which the name stands.
+        folder: the folder of the file that contains the name.
         name: a path below the folder, with or without ``file://``.
         within: where links may lead, if that is more than the folder.
 
     Raises:
-        DataError: the name leads out of the folder, nothing is there, or it is no regular file. The message
-            has the name.
+        DataError: the name leads out of the folder, no file exists there, or it is not a regular file. The message has
+            the name.
     """
     path = name.removeprefix(FILE)
     shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}…"

@@ -38,7 +38,7 @@ class Since:
         return "" if below == "." else below
 
     def content(self, path: str) -> bytes | None:
-        """Return the content of a file at the commit, or None where there was no such file."""
+        """Return the content of a file at the commit, or None where the commit lacks the file."""
         done = _ask(self.top, "cat-file", "blob", f"{self.commit}:{path}")
         return done.stdout if done.returncode == 0 else None
 
@@ -47,7 +47,7 @@ def since(folder: Path, revision: str) -> Since:
     """Return the repository that contains a folder, at a revision: a branch, a tag, a commit.
 
     Raises:
-        SettingsError: there is no git, no repository, or no such revision; says what to do.
+        SettingsError: git, the repository or the revision is missing. The message has the remedy.
     """
     if not folder.is_dir():
         raise SettingsError(f"No folder {folder}, so git cannot say what has changed in it.")

@@ -13,11 +13,11 @@ DEEPEST_JSON = 100
 
 
 def read_json(text: str | bytes, deepest: int = DEEPEST_JSON) -> Any:
-    """Return what ``text`` says.
+    """Return the value that a JSON text encodes.
 
     Raises:
-        json.JSONDecodeError: the text is no JSON, or is nested too deeply; says which.
-        ValueError: the text is no UTF-8.
+        json.JSONDecodeError: the text is not valid JSON, or is nested too deeply. The message tells which.
+        ValueError: the text is not UTF-8.
     """
     try:
         found = json.loads(text)

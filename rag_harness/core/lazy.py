@@ -33,7 +33,7 @@ class Lazy(Generic[T_co]):
         return self._values[0]
 
     def forget(self) -> None:
-        """Make the value anew for whoever asks next."""
+        """Drop the value. The next call computes it again."""
         self._values.clear()
 
     @property

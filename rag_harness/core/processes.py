@@ -115,7 +115,7 @@ _SIZE = struct.Struct("!Q")
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """What stands in place of a result: ``why`` there is none."""
+    """A missing result, with the reason in ``why``."""
 
     why: str
 

@@ -330,7 +330,7 @@ class Experiment:
         ingredients: what decides its answers, by name, as plain JSON. The fingerprint is made from it. Each part notes
             its own ingredients; list here only what the experiment sets itself.
         code: the modules that its parts run, by part. Each part notes its own.
-        retriever: the retrieve step alone, for the golden suite. None where the pipeline retrieves nothing.
+        retriever: the retrieve step alone, used by the golden suite. None where the pipeline retrieves nothing.
         prepare: builds the index and the vectors before the first trial. It runs once for all workers.
         answer_from: answers a query from given hits, otherwise as the pipeline does. --rag-attribute uses it to change
             one thing and run a failed trial again. None where the pipeline cannot do that.
@@ -341,8 +341,8 @@ class Experiment:
             where any answer comes with a context.
         find_page: finds the page of a context: by what a pipeline of your own calls it, a path or a URL, else by the
             words of the context. The harness sets it.
-        expect: what each of its answers owes, JSON objects as in the line of a question. That is gold: it is no part of
-            the fingerprint, also not where it is written, between the brackets of ``Experiment(…)``.
+        expect: expectations of each of its answers, JSON objects as in the line of a question. They are gold. So they
+            are not part of the fingerprint, even where they are written between the brackets of ``Experiment(…)``.
         is_reusable: whether rows of an earlier run are reused unasked. They are where everything that answers is code
             of this package, or where the pipeline states a ``fingerprint``; see ``core.registry``.
     """

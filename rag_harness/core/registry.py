@@ -195,7 +195,7 @@ class NotedParts:
                 self.of[name] = _Several([known, value])
 
     def again(self) -> None:
-        """Note everything again, for a cached part that is handed out again."""
+        """Note everything again when a cached part is reused."""
         for part, modules in self.code.items():
             note(part, *modules)
         for name, value in self.of.items():

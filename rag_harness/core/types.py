@@ -126,14 +126,14 @@ class Query:
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """What was said before it, the oldest first; empty where nothing was, or where ``history`` is no messages."""
+        """Earlier messages, the oldest first; empty without any, or where ``history`` is not a list of messages."""
         said = self.inputs.get("history", ())
         each_is_message = isinstance(said, (list, tuple)) and all(_is_message(each) for each in said)
         return tuple(Message(each["role"], each["content"]) for each in said) if each_is_message else ()
 
     @property
     def place(self) -> dict[str, str]:
-        """The id of its conversation and its number there, from 1, as labels; empty where it is no turn."""
+        """The id of its conversation and its number there, from 1, as labels; empty where it is not a turn."""
         conversation, turn = self.inputs.get("conversation"), self.inputs.get("turn")
         is_turn = isinstance(conversation, str) and isinstance(turn, int)
         return {"conversation": str(conversation), "turn": str(turn)} if is_turn else {}
@@ -229,11 +229,12 @@ class Case:
     """A query with its gold, which only the harness sees.
 
     ``query_type`` is a label like any other. ``answerable`` says whether the documents answer the query. ``qrels`` maps
-    documents to their relevance, a whole number; above 0 is relevant. ``expect`` is what the answer has to keep to.
-    ``scenario`` is that of a turn that a simulated user says; such a query has no text before it is said.
-    ``standalone`` is the question of a turn in words that need nothing said before it; empty where nobody wrote them.
-    ``tools`` are the calls of tools that an agent should make, in their order; empty where it should look nothing up,
-    None where nobody says. ``left_out`` are documents that no ranking counts: in a public collection the query itself.
+    documents to their relevance, a whole number; above 0 is relevant. ``expect`` are the expectations of the answer.
+    ``scenario`` is the scenario of a turn that a simulated user asks; such a query has no text before the user asks.
+    ``standalone`` is the question of a turn in words that need no earlier turn; empty where the data has none.
+    ``tools`` are the tool calls that an agent should make, in their order; empty where it should make none, None where
+    the data does not state them. ``left_out`` are documents that no ranking counts: in a public collection the query
+    itself.
     """
 
     query: Query

@@ -34,7 +34,7 @@ def opened(path: Path) -> Iterator[Folder]:
     """Yield the folder with corpus.jsonl: ``path`` or the root of the zip, or a folder inside.
 
     Raises:
-        DataError: there is no such folder, or a file in it cannot be read.
+        DataError: the folder does not exist, or a file in it cannot be read.
     """
     if not path.exists():
         raise DataError(f"No folder or zip {path}. {_SHAPE}, in a folder or a zip.")
@@ -126,7 +126,7 @@ class BeirDataset:
     def left_out(self, query_id: str) -> frozenset[str]:
         """Return the document that does not count for a query: its namesake, unless it is judged relevant.
 
-        In ArguAna and Quora each query stands in the corpus under its own id. BEIR and MTEB leave it out, too.
+        In ArguAna and Quora the corpus has each query under its own id. BEIR and MTEB leave it out, too.
         """
         is_gold = self.qrels[query_id].get(query_id, 0) > 0
         return frozenset() if is_gold or query_id not in self._ids else frozenset((query_id,))

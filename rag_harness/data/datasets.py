@@ -67,8 +67,8 @@ _DECODER = json.JSONDecoder()
 def asked_digest(file: Path, mapped: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the digest of a file of questions as if no line had ``expect`` or ``tools``.
 
-    Without any it is that of the bytes. That of a table is that of the lines that its rows
-    make, by the columns that ``mapped`` names.
+    Without any, it is the digest of the bytes. For a table, the lines are made from its rows, by the columns that
+    ``mapped`` names.
     """
     if is_table(file):
         return bytes_digest(b"\n".join(_asked(each.text.encode()) for each in rows_of_table(file, mapped)))
@@ -79,7 +79,7 @@ def asked_digest(file: Path, mapped: Mapping[str, str] = MappingProxyType({})) -
 
 
 def _asked(line: bytes) -> bytes:
-    """Return a line without what its answer owes, its own or that of its turns."""
+    """Return a line without the expectations of its answer and of its turns' answers."""
     try:
         text = line.decode("utf-8")
         cuts = list(_cuts(text, _after_blanks(text, 0))) if any(f'"{key}"' in text for key in _OWED) else []
@@ -145,10 +145,10 @@ def keeping_of(settings: Settings) -> ParsedKeeping:
 
 
 def charset_of(settings: Settings) -> str:
-    """Return the charset of files that name none, in lower case. Empty: it is guessed.
+    """Return the charset of files that name none, in lower case; empty where it is guessed.
 
     Raises:
-        SettingsError: there is no charset of that name.
+        SettingsError: no charset has that name.
     """
     named = settings.charset.strip().lower()
     if named and not is_charset(named):
@@ -332,7 +332,7 @@ class Data:
 
     @cached_property
     def find_page(self) -> Callable[[str, str], str] | None:
-        """Finds a page by the name that other software gives it, or by words of it; None where there are no pages."""
+        """Finds a page by the name that other software gives it, or by words of it; None without pages."""
         if not self.has_documents:
             return None
         return PagesOfContexts(PageNames(self._names_of_pages).find, self._texts_of_pages).find
@@ -358,7 +358,7 @@ class Data:
 
     @property
     def takes_pages_as_named(self) -> bool:
-        """Whether questions name pages, and there is no folder in which these must be."""
+        """Whether questions name pages, and no folder has to contain these."""
         is_open = self.collection is None and self._checked_folder is None
         return is_open and any(case.context_reference for case in self._read)
 
@@ -390,7 +390,7 @@ class Data:
         """The column of each field of a table of questions that is not known by its name.
 
         Raises:
-            SettingsError: columns are named, and the run's own questions are no table.
+            SettingsError: columns are named, and the run's own questions are not a table.
         """
         mapped = read_map(self._settings.map, "rag_map")
         if mapped and not self.name and not is_table(self.queries_file):
@@ -402,9 +402,9 @@ class Data:
 
     @cached_property
     def queries_digest(self) -> str:
-        """Digest of the file of queries, without what their answers owe: that changes no answer.
+        """Digest of the file of queries, without the expectations of their answers, which change no answer.
 
-        Of a collection it is that of its queries or tasks, and of its judgements.
+        For a collection, it is the digest of its queries or tasks and its judgements.
         """
         of = self.collection
         if isinstance(of, MtragDataset):

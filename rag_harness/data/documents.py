@@ -99,7 +99,7 @@ def is_page_named(file: Path) -> bool:
 
 
 def other_files(folder: Path) -> Counter[str]:
-    """Return how many files below ``folder`` are no documents, by suffix, without those that are left out by name."""
+    """Return how many files below ``folder`` are not documents, by suffix, without those that are left out by name."""
     found: Counter[str] = Counter()
     for place, folders, files in os.walk(folder):
         folders[:] = _seen(folders)
@@ -167,10 +167,10 @@ class Pages:
         return frozenset(composed(page.relative_to(self._folder).as_posix()) for page in page_files(self._folder))
 
     def __contains__(self, name: str) -> bool:
-        """Return whether there is a page of that name.
+        """Return whether a page has that name.
 
         Raises:
-            DataError: there is no such folder.
+            DataError: the folder does not exist.
         """
         name = composed(name)
         # A page's own name may have a "#" in it, and so may a heading's.
@@ -535,7 +535,7 @@ def read_structure(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def pages_digest(documents: list[Document]) -> str:
-    """Return a digest of all pages and their metadata, for the fingerprint."""
+    """Return a digest of all pages and their metadata, a part of the fingerprint."""
     state = blake2b(digest_size=16)
     for document in documents:
         pages = [json.dumps(document.pages)] if document.pages else []
@@ -563,7 +563,7 @@ def sources_of(paths: Sequence[Path]) -> tuple[list[SourceFile], list[Unread]]:
     """Return the files that ``read_paths`` would read, and those that it would refuse without opening.
 
     Raises:
-        DataError: a path does not exist, or there is no file with a loader.
+        DataError: a path does not exist, or no file has a loader.
     """
     missing = [str(path) for path in paths if not os.path.lexists(path)]
     if missing:

@@ -328,7 +328,7 @@ class Gold:
 
     ``level`` says whether ``ids`` are documents or chunks. A heading may lie in several chunks, and each of them finds
     it. So ``relevance`` is about the expected ids of the golden set, and ``ranked`` returns these ids. ``evidence`` are
-    the chunks that contain a quote, for the text of a failure.
+    the chunks that contain a quote. The message of a failure shows them.
     """
 
     level: Literal["document", "chunk"]

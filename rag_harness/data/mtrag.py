@@ -73,7 +73,7 @@ def place_of(benchmark: str, path: Path) -> MtragPlace:
     """Return the place that ``CLONE/DOMAIN`` or ``CLONE/DOMAIN/VARIANT`` names.
 
     Raises:
-        DataError: there is no such clone, domain or variant; says what is there.
+        DataError: the clone, domain or variant does not exist. The message lists what exists.
     """
     variant = path.name if path.name in VARIANTS else LAST_TURN
     named = path.parent if path.name in VARIANTS else path
@@ -469,7 +469,7 @@ def _all_of(
 
 
 def _texts(file: Path, problems: list[str]) -> Mapping[MtragTurn, tuple[str, str]]:
-    """Return the texts of a file by turn, each with its place. The turns of a conversation stand in their order."""
+    """Return the texts of a file by turn, each with its place. The turns of a conversation are in their order."""
     found: dict[MtragTurn, tuple[str, str]] = {}
     last: dict[str, int] = {}
     for where, row in objects(there(file), problems):

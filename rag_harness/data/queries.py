@@ -216,7 +216,7 @@ class QueryLine(BaseModel):
     @field_validator("ground_truth", mode="before")
     @classmethod
     def _one_text(cls, value: Any) -> Any:
-        """Accept null as an empty text. Of any other value that is no text, say how to write it."""
+        """Accept null as an empty text. Refuse any other value that is not a text, with the way to write it."""
         if value is None:
             return ""
         if isinstance(value, (list, dict)):
@@ -230,7 +230,7 @@ class QueryLine(BaseModel):
     @field_validator("metadata", "inputs", "expect", "tools")
     @classmethod
     def _strict_json(cls, value: Any) -> Any:
-        """Refuse NaN and Infinity. The parser accepts them, but a row with them would be no JSON."""
+        """Refuse NaN and Infinity. The parser accepts them, but a row with them would not be JSON."""
         json.dumps(value, allow_nan=False)
         return value
 
@@ -527,8 +527,8 @@ _QUERY_SCHEMA_OF_A_TURN = ("conversation", "turn", "reply", "standalone")
 def query_schema() -> Schema:
     """Return the schema of one line.
 
-    It is about the form of a line. What stands in several lines, or in the documents, only the reader sees: an id
-    twice, turns out of order, a page that is not there, expectations that contradict each other.
+    It is about the form of a line. Only the reader finds faults over several lines or in the documents: a repeated id,
+    turns out of order, a missing page, expectations that contradict each other.
     """
     fields = _fields()
     forms = [_question(fields), _turn(fields), _conversation(fields), _scenario(fields)]

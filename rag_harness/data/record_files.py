@@ -127,7 +127,7 @@ def whole_records(value: Mapping[str, Any], file: str) -> Iterator[SourceRecord]
     """Yield the records of an object that is all of a file.
 
     Raises:
-        DataError: a record is no object, columns have unequal lengths, or several lists hold records.
+        DataError: a record is not an object, columns have unequal lengths, or several lists contain records.
     """
     key = _list_of_records(value, file) or _only_list(value)
     inner = next((each for name, each in value.items() if name in _WRAPPERS and _is_wrapper(each)), None)
@@ -147,7 +147,7 @@ def held_records(value: Any, where: str) -> Iterator[SourceRecord]:
     """Yield the records of one object of several: the rows of its columns, else itself.
 
     Raises:
-        DataError: it is no object, or its columns have unequal lengths.
+        DataError: the value is not an object, or its columns have unequal lengths.
     """
     if not isinstance(value, dict):
         raise DataError(f"{where}: an object was expected, found {json.dumps(value)[:60]}.")
@@ -259,8 +259,8 @@ def json_records(file: Path) -> Iterator[SourceRecord]:
     """Yield the records of a JSON or JSONL file, whichever its content is.
 
     Raises:
-        DataError: the file is missing, empty, too large, not UTF-8 or no JSON, a record is no object, columns have
-            unequal lengths, or several lists hold records.
+        DataError: the file is missing, empty, too large, not UTF-8 or not JSON, a record is not an object, columns
+            have unequal lengths, or several lists contain records.
     """
     text = text_of(file, MOST_JSON)
     begin = _after_blanks(text, 0)
@@ -424,10 +424,10 @@ class YamlText(NamedTuple):
 
 
 def read_yaml(text: str, where: str) -> YamlText:
-    """Return what ``text`` says; ``where`` it stands begins a message.
+    """Return the value that a YAML text encodes. ``where``, its place, begins a message.
 
     Raises:
-        DataError: it is no YAML, nested too deeply, or says more by its aliases than memory should hold.
+        DataError: the text is not YAML, is nested too deeply, or its aliases expand to more than fits in memory.
     """
     import yaml
 

@@ -27,9 +27,9 @@ class SourceRecord:
 
     Attributes:
         where: its place, for messages: ``goldens.csv:4``, ``part.parquet, row 7``.
-        values: its values by column or key. What is missing is None.
+        values: its values by column or key. A missing value is None.
         number: its line in a CSV file, its row in a Parquet file, from 1; 0 elsewhere.
-        beside: of the first record, what else stands in the object that holds the list of records.
+        beside: for the first record, the other keys of the object that contains the list of records.
     """
 
     where: str
@@ -85,7 +85,7 @@ def check_there(file: Path) -> int:
     """Return the bytes of ``file``.
 
     Raises:
-        DataError: there is no such file, or it is empty.
+        DataError: the file does not exist, or is empty.
     """
     if file.is_dir():
         raise DataError(f"{file} is a folder. Name a file in it.")
@@ -230,10 +230,10 @@ def texts_of(value: Any, separator: str = "") -> list[str]:
 
     Args:
         value: a list, a text that holds one, or one text. None and NaN have no texts.
-        separator: what parts the texts of a cell that is no list.
+        separator: the separator of the texts in a cell that is not a list.
 
     Raises:
-        ListCellError: a text begins like a list of texts, and is one neither in JSON nor in Python.
+        ListCellError: a text begins like a list of texts, but is valid neither in JSON nor in Python.
     """
     known = given(value)
     if isinstance(known, (list, tuple)):

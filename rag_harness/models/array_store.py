@@ -266,13 +266,15 @@ class CachedEmbedder:
     """Wraps an embedder with stores keyed by model, revision and text.
 
     Args:
-        inner: computes what the store lacks.
-        vectors: the store of vectors, for one model and revision.
-        tokens: the store of token vectors, for late interaction. They come from the same forward pass as the vector.
+        inner: computes the vectors that the store lacks.
+        vectors: the store of vectors of one model and revision.
+        tokens: the store of token vectors, used by late interaction. They come from the same forward pass as the
+            vector.
         may_cut: texts longer than the model reads are cut and counted, instead of refused. A public collection's
             published figures are of cut texts.
         refuse: the reason why the model may not be called in this mode, or empty.
-        may_keep: whether vectors are kept for later runs: not those of a user's own embedder without a fingerprint.
+        may_keep: whether vectors are stored for later runs. Vectors of a user's own embedder without a fingerprint are
+            not.
 
         With ``elsewhere`` set, other workers compute in place of the model, and they call ``kept`` of this embedder.
         Other methods hold a lock while they compute. ``kept`` takes no lock, so two workers can ask each other.

@@ -235,7 +235,7 @@ class StreamedToolCalls:
         self._found: dict[int, list[str]] = {}
 
     def add(self, pieces: Any) -> None:
-        """Add the pieces of an event. What is no piece of a call is left out, and so are calls beyond the most."""
+        """Add the pieces of an event. Leave out other values, and calls beyond the limit."""
         for piece in pieces if isinstance(pieces, list) else ():
             place = piece.get("index", 0) if isinstance(piece, dict) else -1
             if isinstance(place, int) and 0 <= place < MOST_CALLS:

@@ -97,7 +97,7 @@ class StreamedCompletion:
         Raises:
             ModelOutputError: the answer is too long.
             StreamError: the server reports an error.
-            ValueError: an event is no event of a completion.
+            ValueError: an event is not an event of a completion.
         """
         for data in self._events.feed(part):
             if self.is_done or data.startswith(_END):
@@ -227,7 +227,7 @@ def _numbered(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _first_token(logprobs: Any) -> dict[str, float]:
-    """Return the log-probabilities of the first token that is no blank; of equal ones the last counts."""
+    """Return the log-probabilities of the first token that is not blank. Of equal tokens the last counts."""
     for said in logprobs.get("content") or ():
         if str(said.get("token", "")).strip():
             return {str(each["token"]): float(each["logprob"]) for each in said.get("top_logprobs") or ()}

@@ -40,7 +40,7 @@ def endpoint_of(settings: Settings, role: str) -> Endpoint:
     The key of ``answer`` is sent only to the server of ``answer``.
 
     Raises:
-        SettingsError: there is no such role; names all roles.
+        SettingsError: the role does not exist. The message names all roles.
     """
     if role not in ROLES:
         raise SettingsError(unknown("role", role, ROLES))
@@ -125,12 +125,12 @@ class Endpoints:
 
         Args:
             role: answer, judge, writer, rewrite or user.
-            temperature: replaces that of the settings.
-            max_output_tokens: longest answer; replaces that of the settings.
+            temperature: replaces the temperature of the settings.
+            max_output_tokens: longest answer; replaces the limit of the settings.
             model: another model of the same server.
 
         Raises:
-            SettingsError: there is no such role.
+            SettingsError: the role does not exist.
         """
         asked = self.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens, model=model)
         if asked not in self._made:
@@ -185,7 +185,7 @@ _RULES = "--rag-panel=majority, mean or median"
 class PanelMember:
     """A judge of a panel: its registered name, its model, and its table, if it has one.
 
-    An empty model stands for that of ``--rag-judge-model``.
+    An empty model means the one of ``--rag-judge-model``.
     """
 
     judge: str
@@ -295,10 +295,10 @@ def check_user(settings: Settings) -> None:
 
 
 def check_called(settings: Settings, role: str) -> None:
-    """Check key and price of the model of another role than ``answer``, for a run that calls it.
+    """Check key and price of the model of another role than ``answer`` before a run calls it.
 
     Raises:
-        PrerequisiteError: one of them is missing; says which.
+        PrerequisiteError: one of them is missing. The message tells which.
     """
     _check_price(settings, endpoint_of(settings, role).model)
     _refuse(settings, _role_key(settings, role))

@@ -160,7 +160,7 @@ def there(device: str) -> str:
     """Return ``device``, after checking that torch has it on this machine.
 
     Raises:
-        PrerequisiteError: there is no such device.
+        PrerequisiteError: this machine lacks the device.
     """
     import torch
 

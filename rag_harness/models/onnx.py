@@ -404,7 +404,7 @@ def shape_of(folder: Path) -> BertShape:
     """Return the shape of the model in ``folder``.
 
     Raises:
-        PrerequisiteError: it is no BERT whose vector is the mean of its tokens'.
+        PrerequisiteError: the model is not a BERT whose vector is the mean of its tokens' vectors.
     """
     config = _json(folder / "config.json")
     wanted = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
@@ -460,7 +460,7 @@ def int8_file() -> Path:
 def int8_weights(file: Path) -> Mapping[str, Any]:
     """Return the arrays of the package's file by BERT's names.
 
-    Vectors and tables are named there. Products are numbered, and stand in the order in which they are computed.
+    Vectors and tables are named there. Products are numbered, in the order in which they are computed.
     """
     arrays, nodes = read_graph(file.read_bytes())
     tables = {name.removesuffix("_q") for name in arrays if name.endswith("_q")}

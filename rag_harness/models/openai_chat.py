@@ -171,7 +171,7 @@ class OpenAIChat:
     """Streams completions, so that the time to first token is known.
 
     Args:
-        connect: makes the SDK's client, whose import takes 0.8 s, when an answer is not recorded.
+        connect: makes the SDK's client when an answer is not recorded. Its import takes 0.8 s.
         model: the server's name of the model.
         sampling: temperature, seed, longest answer.
         timeout: seconds that one call may take, from its turn to its last token.
@@ -180,10 +180,10 @@ class OpenAIChat:
         longest: most characters of an answer. A longer one is cut off and is a failure.
 
     Attributes:
-        key: the role that it answers for, and where this role's key is.
-        fields: what its requests have and lack by the profile.
-        computed: answers without connecting, where there is no recording; returns None where it cannot.
-        without: what the model is asked without, because it or its server does not take it.
+        key: its role, and the place of this role's key.
+        fields: the fields that the profile adds to its requests or removes from them.
+        computed: answers without connecting, where no recording exists; returns None where it cannot.
+        without: the fields that are left out because the model or its server refuses them.
     """
 
     def __init__(
@@ -484,7 +484,7 @@ def chat_of(
 
 
 class NotSentError(RagHarnessError):
-    """The request was counted and not sent, so there is no answer."""
+    """The request was counted and not sent, so no answer exists."""
 
 
 @dataclass

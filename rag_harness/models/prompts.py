@@ -160,7 +160,7 @@ def json_of(text: str) -> Mapping[str, Any] | None:
 
 
 def _objects_in(text: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects that stand beside each other in a text."""
+    """Yield the objects that are side by side in a text."""
     at = text.find("{")
     for _ in range(_MOST_TRIED):
         if at < 0:

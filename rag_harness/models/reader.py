@@ -70,7 +70,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class Coverage:
-    """Coverage by the chosen units, between 0 and 1 for each term; ``kind`` is that of the requested kind of token."""
+    """Coverage by the chosen units, between 0 and 1 for each term; ``kind`` is the coverage of the requested kind."""
 
     share: dict[str, float] = field(default_factory=dict)
     kind: float = 0.0
@@ -510,7 +510,7 @@ def _identity(body: Mapping[str, Any]) -> str:
 
 
 def _usage(messages: list[dict[str, Any]], content: str) -> dict[str, int]:
-    """Estimate tokens at four characters each. There is no tokenizer, and nobody pays for them."""
+    """Estimate tokens at four characters each. The reader has no tokenizer, and its tokens cost nothing."""
     prompt = sum(-(-len(content_text(message.get("content"))) // 4) for message in messages)
     completion = -(-len(content) // 4)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

@@ -349,7 +349,7 @@ def same_thing(first: Unit, second: Unit) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PromptLanguages:
-    """The language of the question, and that of each source by its number."""
+    """The language of the question, and the language of each source by its number."""
 
     question: str
     sources: Mapping[int, str]

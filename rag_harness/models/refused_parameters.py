@@ -214,15 +214,15 @@ class AskedWithout:
         return self._names
 
     def learn(self, refused: frozenset[str], sent_without: frozenset[str], why: str) -> bool:
-        """Take over what a refusal named, and what other processes have learned.
+        """Take over the fields that a refusal named, and those that other processes have learned.
 
         Args:
-            refused: what the refusal named.
-            sent_without: what the refused request was sent without.
-            why: the server's words, for the log.
+            refused: the fields that the refusal named.
+            sent_without: the fields that the refused request lacked.
+            why: the server's words, which are logged.
 
         Returns:
-            Whether there is another way of asking than the one that was refused.
+            Whether another form of the request is left to try.
         """
         self._look()
         if "max_completion_tokens" in refused and "max_tokens" in known_without(self._model):

@@ -38,7 +38,7 @@ def pair_batches(model: Any, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
 def logits(model: Any, batch: list[Pair]) -> Iterator[tuple[Pair, float]]:
     """Yield each pair with its logit.
 
-    There is no sigmoid, as ``predict`` has for many models. It keeps the order, but makes ties far from 0.
+    No sigmoid is applied, as ``predict`` does for many models. A sigmoid keeps the order, but makes ties far from 0.
     """
     scores = model.predict(batch, batch_size=len(batch), show_progress_bar=False, activation_fn=_as_it_is)
     return zip(batch, map(float, scores), strict=True)
@@ -59,7 +59,7 @@ class CrossEncoderReranker:
 
     Args:
         model: name on the hub or a folder.
-        pairs: store of scores, for one model and revision.
+        pairs: store of scores of one model and revision.
         refuse: the reason why the model may not be called in this mode, or empty.
         revision: revision of the model; see ``revision_of``.
         precision: of weights and computation: ``float32`` or ``bfloat16``.

@@ -152,11 +152,11 @@ def question_key(text: str) -> str:
 
 
 def read_questions(file: Path, mapped: Mapping[str, str] = MappingProxyType({})) -> dict[str, KnownQuestion]:
-    """Return the questions of a ``queries.jsonl`` by ``question_key``. Lines that are no question are left out.
+    """Return the questions of a ``queries.jsonl`` by ``question_key``. Lines that are not questions are left out.
 
     Args:
         file: the lines, or a table of questions.
-        mapped: the column of each field of a table that is not known by its name.
+        mapped: the column of each field of a table, where its name is another one.
 
     Raises:
         DataError: the file cannot be read.

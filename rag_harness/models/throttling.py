@@ -66,7 +66,7 @@ class CallWindow:
 
 
 class Cap:
-    """At most ``per_minute`` in any 60 seconds; 0 is no cap. A value below 1 means one call in several minutes."""
+    """At most ``per_minute`` in any 60 seconds; 0 means no cap. A value below 1 means one call in several minutes."""
 
     def __init__(self, per_minute: float, counts_tokens: bool = False) -> None:
         self._span = _MINUTE if per_minute >= 1 else _MINUTE / (per_minute or inf)
@@ -117,9 +117,9 @@ class Limits:
 
     Args:
         most: most calls in flight.
-        rpm: most calls in any minute; 0 is no cap.
-        tpm: most tokens in any minute; 0 is no cap. A call's estimate counts until its ``tokens`` are corrected.
-        patience: seconds after which a server that refuses all calls is given up.
+        rpm: most calls in any minute; 0 means no cap.
+        tpm: most tokens in any minute; 0 means no cap. A call's estimate counts until its ``tokens`` are corrected.
+        patience: seconds after which calls to a server that refuses all of them end.
     """
 
     def __init__(self, most: int, rpm: float = 0.0, tpm: float = 0.0, patience: float = inf) -> None:
@@ -429,5 +429,5 @@ class Meter:
 
 
 def _fewer(one: float, other: float) -> float:
-    """Return the stricter of two caps; 0 is no cap."""
+    """Return the stricter of two caps; 0 means no cap."""
     return min(one, other) if one and other else one or other

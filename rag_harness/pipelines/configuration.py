@@ -60,8 +60,8 @@ def build(spec: ConfigurationSpec, parts: RunParts) -> Experiment:
     """Return the experiment of a configuration.
 
     Raises:
-        SettingsError: values that do not go together, or a parameter of a service that is not in what it is sent.
-        RegistryError: there is no such experiment, chunker or index.
+        SettingsError: values contradict each other, or a parameter of a service is not part of its request.
+        RegistryError: the experiment, the chunker or the index is not registered.
     """
     return _of_experiment(spec, parts) if spec.experiment else _of_own_shape(spec, parts)
 

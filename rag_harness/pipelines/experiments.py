@@ -119,7 +119,7 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
     """Return the function that builds the pipeline of ``experiment``, which may be a service of ``settings``.
 
     Raises:
-        RegistryError: there is no such experiment; the message lists all.
+        RegistryError: the experiment is not registered. The message lists all.
     """
     experiment = answering(experiment, settings)
     if settings is not None and experiment in endpoints_of(settings):
@@ -152,7 +152,7 @@ def experiment(name: str, parts: Any) -> Experiment:
     ``c1-own`` and ``c1-sim`` are ``c1`` under that name, with its own answers as the history of a conversation.
 
     Raises:
-        RegistryError: there is no such experiment, or it declares other data than the settings give it.
+        RegistryError: the experiment is not registered, or declares other data than the settings give it.
     """
     from dataclasses import replace
 

@@ -71,13 +71,13 @@ def read_answer(raw: str, sources: int, reasoning: bool, finish_reason: str = ""
     """Parse a model's JSON into an answer.
 
     Args:
-        raw: what the model said.
+        raw: the model's reply.
         sources: number of sources; citations beyond it are listed as invalid.
-        reasoning: whether steps were asked for.
-        finish_reason: why the model stopped, in the server's word; it explains what cannot be read.
+        reasoning: whether reasoning steps were requested.
+        finish_reason: why the model stopped, in the server's word. It explains a reply that cannot be read.
 
     Raises:
-        ModelOutputError: the text is no JSON of the requested form, or the answer is empty.
+        ModelOutputError: the text is not JSON of the requested form, or the answer is empty.
     """
     raw = _whole_characters(raw)
     shape = ReasonedAnswer if reasoning else PlainAnswer

@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 class RunParts:
-    """The parts of one run in one process. Each part notes what it is made of, for the experiment that uses it."""
+    """The parts of one run in one process. Each part notes its ingredients. The experiment that uses it reads them."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class RunParts:
         return cache(lambda: Rarity(retrieval.chunks))
 
     def embedder(self, model: str = "") -> CachedEmbedder:
-        """Return the embedder of ``model``, by default that of the options, with its stores."""
+        """Return the embedder of ``model``, by default the model of the options, with its stores."""
         settings = replace(self.settings, embed_model=model or self.settings.embed_model)
         if settings.embed_model not in self._embedders:
             self._embedders[settings.embed_model] = self._new_embedder(settings)
@@ -215,7 +215,7 @@ def _refusal(settings: Settings, embedder: Any) -> str:
 
 
 class _Adapting:
-    """The run's parts for the adapter of a model other than that of the options."""
+    """The run's parts for the adapter of another model than the options name."""
 
     def __init__(self, parts: RunParts, settings: Settings) -> None:
         self._parts, self.settings = parts, settings

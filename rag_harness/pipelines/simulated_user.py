@@ -68,10 +68,10 @@ def is_reached(scenario: Scenario, before: Sequence[Exchange]) -> bool:
 
 
 def ends_by_rules(scenario: Scenario, before: Sequence[Exchange], has_more: bool) -> Move | None:
-    """Return what happens next whoever plays the user; None where the user has to say something.
+    """Return the move that rules decide for every simulated user; None where the user has to write the next message.
 
     Args:
-        scenario: what is played.
+        scenario: the scenario.
         before: the turns that are over.
         has_more: whether the user may have questions beside the goal.
     """

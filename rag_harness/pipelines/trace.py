@@ -243,7 +243,7 @@ class Trace:
 
 
 def call_of(role: str, said: Completion, messages: Sequence[Message]) -> Call:
-    """Return a call that came back, for the row, with the messages that were sent."""
+    """Return the record of an answered call for its row, with the messages that were sent."""
     return Call(
         role,
         said.model,
@@ -373,7 +373,7 @@ class StepTrace(Trace):
 
     @contextmanager
     def step(self, name: str, kind: StepKind = "", input: Any = None) -> Iterator[TrialStep]:
-        """Time a step of any kind. An error that leaves it stands in the step, and gets this trace."""
+        """Time a step of any kind. An error that leaves the step is noted in it, and gets this trace."""
         made, above = TrialStep(name, kind, input), _under_way.get()
         self.steps.append(made)
         token = _under_way.set((self, made))
@@ -402,10 +402,10 @@ class StepTrace(Trace):
         """Search as a step, and return at most ``k`` hits, best first. A lookup of another trial is reused.
 
         Args:
-            retriever: what is searched, or a function that searches.
-            query: the text that is searched for.
+            retriever: the retriever, or a function that searches.
+            query: the text of the search.
             k: number of hits.
-            how: what else decides what is found, for the row: ``pages=[…]``.
+            how: the other parameters of the search, as the row has them: ``pages=[…]``.
         """
         number = 1 + sum("search" in step.detail for step in self.steps)
         with self.step("search", "retrieve", {"query": query, **how} if how else query) as step:
@@ -428,9 +428,9 @@ class StepTrace(Trace):
         return await self._share("rerank", reranker, reranker.rerank, query, tuple(hits))
 
     async def tool(self, name: str, work: Callable[..., Any], /, **arguments: Any) -> Any:
-        """Call a tool as a step with its name and its arguments, and return what it returns.
+        """Call a tool as a step with its name and its arguments, and return its result.
 
-        ``work`` may be ``async def`` or ``def``. What is no coroutine runs in a thread of its own.
+        ``work`` may be ``async def`` or ``def``. A function that is not a coroutine runs in a thread of its own.
         """
         with self.step(name, "tool", arguments) as step:
             is_async = inspect.iscoroutinefunction(work)

@@ -50,10 +50,10 @@ def _context(document: FoundDocument) -> Context:
 
 
 def output_of_trace(seen: SeenTrace, placing: Placing, answer: str) -> PipelineOutput:
-    """Return the output of an app that said ``answer``. Citations are read off its text: ``[Source 1]``.
+    """Return the output of an app whose answer is ``answer``. Citations are read from its text: ``[Source 1]``.
 
     Raises:
-        TraceError: the words of a document of the context are told nowhere, and it is no document of the run.
+        TraceError: a document of the context has no text in the trace, and is not a document of the run.
     """
     documents = seen.outcome.documents
     placed = placing.place([_context(each) for each in documents])
@@ -70,9 +70,9 @@ def output_of_trace(seen: SeenTrace, placing: Placing, answer: str) -> PipelineO
 
 
 def _with_text(hit: Hit, document: FoundDocument, placing: Placing) -> Hit:
-    """Return a hit of the context with its words; where the trace has none, with those of the page that its id names.
+    """Return a hit of the context with its text; where the trace has none, with the text of the page that its id names.
 
-    A judge would hold an answer against an empty text.
+    A judge would compare the answer with an empty text.
     """
     if hit.chunk.text:
         return hit
@@ -132,11 +132,11 @@ def answer_text(returned: Any, name: str) -> str:
     content, text, replies, messages; of a list the last item. A mapping with one item only is its item's text.
 
     Args:
-        returned: what the app returned.
-        name: the app's name, for messages.
+        returned: the value that the app returned.
+        name: the app's name in messages.
 
     Raises:
-        ModelOutputError: there is no text; says what is there.
+        ModelOutputError: no text is found. The message tells what was returned.
     """
     found = _text(returned, 0)
     if found is None:
@@ -246,12 +246,12 @@ class TracedPipeline:
         return stated_truth(self.app, "retrieves")
 
     async def answer(self, query: Query) -> PipelineOutput:
-        """Ask the app below a span of its own, and return its answer with what its spans tell.
+        """Ask the app below a span of its own, and return its answer with the content of its spans.
 
         Raises:
-            PrerequisiteError: there is no tracer provider to read from. The app was not asked.
+            PrerequisiteError: no tracer provider is set. The app was not asked.
             TraceError: the trace lacks what a row needs.
-            RecordingMissError: what the app has called is not recorded, and this mode calls nobody.
+            RecordingMissError: a call of the app is not recorded, and this mode sends no calls.
         """
         provider = in_process()
         about = {"openinference.span.kind": "CHAIN", "input.value": query.text, "rag_harness.query_id": query.query_id}
@@ -270,7 +270,7 @@ class TracedPipeline:
         return _completed(returned, told) if isinstance(returned, PipelineOutput) else told
 
     async def _asked(self, query: Query) -> tuple[Any, AppCalls]:
-        """Return what the app returned, and what became of its HTTP calls."""
+        """Return the app's result, and the results of its HTTP calls."""
         if self._takes_query:
             return await called_noting(self.app.answer, query, f"{self._name}.answer")
         return await called_noting(self.app, query.text, self._name)

@@ -24,9 +24,9 @@ from rag_harness.records.document_ranking import document_of
 
 
 def declared(name: str, pipeline: Pipeline, data: str, made_in: str = "") -> Experiment:
-    """Return the experiment ``name`` of an object of the user's own, which declares nothing and is asked nothing.
+    """Return the experiment ``name`` of an object of the user's own, which declares nothing.
 
-    Its code is that of its class, and of the module ``made_in``, which made it. Its rows are reused only where it
+    Its code is its class and the module ``made_in``, which made it. Its rows are reused only where it
     states a ``fingerprint``.
     """
     app = getattr(pipeline, "app", pipeline)
@@ -108,7 +108,7 @@ def _parts(returned: Any) -> tuple[str | None, Sequence[Any]]:
 
 
 def _text(value: Any) -> str | None:
-    """Return the text of an answer: itself, that of a message, or of the first of several replies."""
+    """Return the text of an answer: the answer itself, or the text of a message, or of the first of several replies."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value:
@@ -237,7 +237,7 @@ def declined(answer: Answer, refusals: tuple[str, ...] = ()) -> bool:
 
 
 def without_reasoning(output: PipelineOutput) -> PipelineOutput:
-    """Return an output whose answer is what stands behind the marks of reasoning; what stands between them is kept."""
+    """Return an output whose answer is the text behind the marks of reasoning, with the text between as reasoning."""
     answer = output.answer
     if not isinstance(answer.text, str):
         return output  # a row refuses what is no text
@@ -314,7 +314,7 @@ class ReplayedParts:
 
 
 class RecordedPipeline:
-    """Asks ``app``, an object with ``answer(query)``, and notes what becomes of its HTTP calls."""
+    """Asks ``app``, an object with ``answer(query)``, and notes the results of its HTTP calls."""
 
     def __init__(self, app: Any, parts: ReplayedParts) -> None:
         self.app, self._parts = app, parts
@@ -330,11 +330,11 @@ class RecordedPipeline:
         return stated_truth(self.app, "retrieves")
 
     async def answer(self, query: Query) -> PipelineOutput:
-        """Answer a query. An answer that hangs on recordings has the date of the oldest of them.
+        """Answer a query. An answer that depends on recordings has the date of the oldest one.
 
         Raises:
             RecordingMissError: what the app has called is not recorded, and this mode calls nobody.
-            TypeError: the app returned something that is no answer.
+            TypeError: the app returned something other than an answer.
         """
         name, started = type(self.app).__name__, perf_counter()
         answered, calls = await called_noting(self.app.answer, query, f"{name}.answer")
@@ -345,11 +345,11 @@ class RecordedPipeline:
 
 
 async def called_noting(function: Callable[[Any], Any], given: Any, name: str) -> tuple[Any, AppCalls]:
-    """Return what ``function`` returns for ``given``, and what became of its HTTP calls.
+    """Return the result of ``function`` for ``given``, and the results of its HTTP calls.
 
     Raises:
-        RecordingMissError, RecordingWriteError: a call was refused, or its answer was not kept. A function that goes on
-            without an answer would do otherwise here than it does where the model is asked.
+        RecordingMissError, RecordingWriteError: a call was refused, or its answer was not stored. A function that goes
+            on without an answer would behave differently here from a run that asks the model.
     """
     with answering_app() as calls:
         try:

@@ -40,14 +40,14 @@ BESIDE_SCENARIO = ("conversation", "scenario", "query_type", "answerable", "grou
 
 
 def said_later(conversation: str, turn: int) -> str:
-    """Return what stands in place of a question that a simulated user has yet to ask."""
+    """Return the placeholder of a question that a simulated user has yet to ask."""
     return f"(what the simulated user says in turn {turn} of {conversation})"
 
 
 def turns_of_scenario(raw: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the turns that a line with a scenario may come to, as lines of single turns, and what is wrong with it.
+    """Return the turns that a line with a scenario may reach, as lines of single turns, and the faults of the line.
 
-    What stands beside the scenario is gold of each turn, but for the ground truth, which is that of the conversation.
+    The keys beside the scenario are gold of each turn. The ground truth alone is gold of the whole conversation.
     """
     strange = [key for key in raw if key not in BESIDE_SCENARIO]
     if strange:
@@ -234,17 +234,17 @@ def write_cases(output: Path, data: str, cases: Iterable[StoredCase]) -> None:
 class CaseFile:
     """Cases by id, in their order. Ids and labels are in memory; a case is read when it is asked for.
 
-    The first ``_MOST_KEPT`` cases that were read are kept, for each experiment asks for them again.
+    The first ``_MOST_KEPT`` cases that were read stay in memory, because each experiment asks for them again.
 
     Attributes:
         ids: ids of all cases.
         labels: labels of each case, in the same order.
         position: position of each id in both.
         pages: the first page that the gold of each case names; empty for none.
-        questions: of each case without a page, a digest of what is asked and of its gold; else empty.
+        questions: of each case without a page, a digest of its question and its gold; else empty.
 
     Raises:
-        DataError: there is no such file, or a line of it is no case.
+        DataError: the file does not exist, or a line of it is not a case.
     """
 
     def __init__(self, output: Path, data: str) -> None:
@@ -305,7 +305,7 @@ class CaseFile:
             self._stream = None
 
     def _named(self, line: bytes, number: int) -> Mapping[str, Any]:
-        """Return a case as it stands there: to make a million cases takes as long as to read their rows."""
+        """Return a case as the file has it. To make a million ``Case`` objects takes as long as to read their rows."""
         try:
             content = read_json(line)
             if not content.keys() >= _CASES_KEYS:
@@ -455,9 +455,9 @@ class SaidMessage:
     """A message of a conversation.
 
     Attributes:
-        role: ``user`` or ``assistant``, or another word of whoever gave the history.
-        text: what was said.
-        failed: whether it stands for a reply that failed.
+        role: ``user`` or ``assistant``, or another role that the history names.
+        text: its text.
+        failed: whether it is the placeholder of a reply that failed.
     """
 
     role: str
@@ -466,9 +466,9 @@ class SaidMessage:
 
 
 def chat_before(query: Query) -> list[SaidMessage]:
-    """Return what was said before a turn, the oldest first; empty where the query is no turn, or the first.
+    """Return the messages before a turn, the oldest first; empty where the query is not a turn, or is the first turn.
 
-    Empty, too, where the history is no list of messages, as a row from elsewhere may have it.
+    Empty, too, where the history is not a list of messages, as in a row of another program.
     """
     history = query.inputs.get(_HISTORY) if query.place else None
     if not isinstance(history, list) or not all(map(_is_message, history)):
@@ -493,7 +493,7 @@ def searched_for(row: ExperimentResult) -> str:
 
 
 def inputs_beside(query: Query) -> dict[str, Any]:
-    """Return the inputs that say nothing of the conversation; all of them where the query is no turn."""
+    """Return the inputs that are not about the conversation; all of them where the query is not a turn."""
     of_chat = {*query.place, *([_HISTORY] if chat_before(query) else [])}
     return {name: value for name, value in query.inputs.items() if name not in of_chat}
 

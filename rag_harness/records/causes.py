@@ -80,7 +80,7 @@ def leave_causes(
     Lines about other experiments of the folder stay in the file.
 
     Raises:
-        DataError: a line of the file is no cause.
+        DataError: a line of the file is not a cause.
     """
     before = read_causes(output)
     lines = with_reviews(lines, before)
@@ -94,10 +94,10 @@ def leave_causes(
 
 
 def read_causes(output: Path) -> list[CauseLine]:
-    """Read the file; return no causes where there is no file.
+    """Read the file; return no causes where the file does not exist.
 
     Raises:
-        DataError: a line is no cause; names file and line.
+        DataError: a line is not a cause. The message has file and line.
     """
     found, file = [], output / CAUSES
     for number, line, _ in numbered_lines(file):

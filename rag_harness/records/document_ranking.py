@@ -53,7 +53,8 @@ def ranking_of(row: ExperimentResult, case: Case | None = None) -> Sequence[str]
     """Return the names that ranking measures use, best first: those in the row, else the documents of its chunks.
 
     The prompt's chunks come first, in their order, then the other candidates by rerank score. The document of a chunk
-    that names none is found by the quotes of ``case``. What ``case`` leaves out is no hit: what is below moves up.
+    that names none is found by the quotes of ``case``. Documents that ``case`` leaves out do not count as hits: lower
+    ranks move up.
     """
     if row.ranking is not None:
         return row.ranking

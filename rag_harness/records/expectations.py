@@ -61,7 +61,7 @@ class Source:
 
 @dataclass(frozen=True)
 class AnswerSeen:
-    """What expectations are set against.
+    """The answer that expectations are checked on.
 
     Attributes:
         text: the answer as the user gets it.
@@ -75,7 +75,7 @@ class AnswerSeen:
         usd: cost in US dollars; None where it is not known.
         tokens: tokens of all calls; None where no call reported any.
         finish_reason: why the model stopped; empty where it does not say.
-        explained: whether to look for what stands there instead of a missing text, which takes longest.
+        explained: whether to look for the words that the answer has instead of a missing text, which takes longest.
     """
 
     text: str
@@ -98,7 +98,7 @@ class AnswerSeen:
 
     @cached_property
     def plain(self) -> ComparableText:
-        """The words as they are compared, and where they stand in the text."""
+        """The words as they are compared, with their places in the text."""
         return comparable_text(self.words)
 
     @property
@@ -110,11 +110,11 @@ class AnswerSeen:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a kind found in an answer.
+    """The result of a kind for an answer.
 
     Attributes:
-        does: whether the answer does what the kind is about; None where that cannot be told.
-        said: what stands in the answer, or why it cannot be told; it ends a sentence that begins with the demand.
+        does: whether the answer does what the kind is about; None where that cannot be decided.
+        said: the words of the answer, or why no decision is possible. It ends a sentence that begins with the demand.
         start: where in the answer the place begins; -1 where there is none.
         end: where the place ends.
     """
@@ -146,7 +146,7 @@ class ExpectationKind(ABC):
     """What it needs a model for. Where it needs one, ``look`` is not asked: the answer is judged."""
 
     def criterion(self, demand: Expectation) -> str:
-        """Return the criterion that a judge is asked about, for a kind that asks for one."""
+        """Return the criterion that a judge is asked about, if the kind asks a judge."""
         return str(demand.wanted)
 
     @abstractmethod
@@ -155,7 +155,7 @@ class ExpectationKind(ABC):
 
     @abstractmethod
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
-        """Return what an answer does, for a demand without a problem."""
+        """Return the finding in an answer. The demand has no problem."""
 
 
 # What a demand may be: a text, texts, a number, ``true``. Each function returns what is wrong; empty: nothing is.
@@ -164,7 +164,7 @@ LONGEST_TEXT = 2_000
 
 
 def text_problem(wanted: Any) -> str:
-    """A text with at least one character that is no blank."""
+    """A text with at least one character other than a blank."""
     if not isinstance(wanted, str) or not wanted.strip():
         return f"a text was expected; found {wanted!r:.40}"
     return f"longer than {LONGEST_TEXT:,} characters" if len(wanted) > LONGEST_TEXT else ""
@@ -369,7 +369,7 @@ def _options(kind: ExpectationKind, options: Mapping[str, Any]) -> str:
 class ExpectationResult:
     """An expectation and whether the answer keeps to it; None where that could not be checked.
 
-    ``said`` is what stands in the answer, or why it could not be checked. ``start`` and ``end`` are its place.
+    ``said`` has the words of the answer, or why it could not be checked. ``start`` and ``end`` are its place.
     """
 
     expectation: Expectation
@@ -412,10 +412,10 @@ def as_found(expectation: Expectation, found: Finding) -> ExpectationResult:
 
 
 def kept_share(found: Sequence[ExpectationResult]) -> tuple[float | None, str]:
-    """Return the weighted share of expectations that are kept, and what is said of those that are not.
+    """Return the weighted share of expectations that are met, and a text about the others.
 
-    It is None where one could not be checked: the others must not stand for it, and a figure over the cases that happen
-    to be decided would be of other cases. Else it is 0 where one that must be kept is not.
+    It is None where one could not be checked. The others must not represent it, and a figure over the decided cases
+    alone would be about other cases. Else it is 0 where an expectation with ``must`` is not met.
     """
     broken = [each for each in found if each.kept is False]
     unchecked = [each for each in found if each.kept is None]
@@ -528,10 +528,10 @@ def joined_expectations(*parts: Sequence[Expectation]) -> tuple[Expectation, ...
 
 
 def stated_in(texts: Sequence[str], where: str) -> tuple[Expectation, ...]:
-    """Return the expectations that JSON objects state; ``where`` they stand begins a message.
+    """Return the expectations that JSON objects state; ``where``, their place, begins a message.
 
     Raises:
-        SettingsError: one is no JSON, or no expectation.
+        SettingsError: one is not JSON, or not an expectation.
     """
     raw = []
     for text in texts:
@@ -545,10 +545,10 @@ def stated_in(texts: Sequence[str], where: str) -> tuple[Expectation, ...]:
 
 
 def checked_expectations(raw: object, where: str) -> tuple[Expectation, ...]:
-    """Return the expectations that a list of objects states; ``where`` they stand begins a message.
+    """Return the expectations that a list of objects states; ``where``, their place, begins a message.
 
     Raises:
-        SettingsError: it is no list, or one is no expectation.
+        SettingsError: the value is not a list, or an item is not an expectation.
     """
     found, problems = expectations_of(raw)
     if problems:

@@ -61,7 +61,7 @@ def user_name(experiment: str) -> str:
 
 
 def user_fingerprint(fingerprint: str) -> str:
-    """Return the fingerprint of what a simulated user said, from that of the experiment."""
+    """Return the fingerprint of the simulated user's messages, from the experiment's fingerprint."""
     return json_digest([fingerprint, "+user"])
 
 

@@ -14,7 +14,12 @@ from typing import BinaryIO
 from rag_harness.core.errors import CriticalError
 from rag_harness.core.files import write_atomically
 from rag_harness.core.types import Message
-from rag_harness.records.row import ExperimentResult, numbered_lines, row_or_none, rows_in
+from rag_harness.records.row import (
+    ExperimentResult,
+    numbered_lines,
+    row_or_none,
+    rows_in,
+)
 from rag_harness.records.scores import SCORES, ScoreLine, parse_score
 
 # One experiment's result file. It is appended row by row and resumed. All its rows have the same fingerprint.
@@ -143,7 +148,7 @@ def keep_aside(file: Path, lines: Sequence[bytes]) -> int:
 def set_torn_apart(file: Path, aside: Path) -> int:
     """Move the end of a torn line, as a full disk leaves it, from ``file`` to ``aside``; return how many there were.
 
-    A line that lacks its newline alone gets it. What is cut short is no JSON, so that nothing else is taken for it.
+    A line that lacks only its newline gets it. A line that is cut short is not JSON, so no other line is moved.
     """
     if not is_torn(file):
         return 0
@@ -233,7 +238,7 @@ class ScoreFile:
 
     Args:
         file: file of one experiment.
-        overwrite: whether to start anew.
+        overwrite: whether to start with an empty file.
     """
 
     def __init__(self, file: Path, overwrite: bool = False) -> None:
@@ -245,7 +250,7 @@ class ScoreFile:
         self._is_mixed = False
 
     def append(self, line: bytes) -> ScoreLine | None:
-        """Add a score and return it; None where the line is no score, or is already in the file."""
+        """Add a score and return it; None where the line is not a score, or is already in the file."""
         score = parse_score(line)
         key = b"" if score is None else _short(score.key)
         if score is None or key in self._known:
@@ -293,7 +298,7 @@ class ScoreFile:
 
 
 def _short(key: tuple[str, ...]) -> bytes:
-    """Return a key as 12 bytes, for a run may have millions of keys."""
+    """Return a key as 12 bytes, because a run may have millions of keys."""
     return blake2b(repr(key).encode(), digest_size=12).digest()
 
 
@@ -330,7 +335,7 @@ PROMPTS = "prompts"
 
 
 def named_prompt(messages: Sequence[Message]) -> tuple[str, str]:
-    """Return the digest of messages, and the content of their file; both are empty where there are no messages."""
+    """Return the digest of messages, and the content of their file; both are empty without messages."""
     if not messages:
         return "", ""
     content = json.dumps([{"role": message.role, "content": message.content} for message in messages], indent=1)
@@ -349,7 +354,7 @@ class PromptFiles:
         self._kept: set[str] = set()
 
     def keep(self, messages: Sequence[Message]) -> str:
-        """Write ``messages`` unless their file exists, and return their digest; empty where there are no messages.
+        """Write ``messages`` unless their file exists, and return their digest; empty without messages.
 
         Raises:
             CriticalError: the folder cannot be written.

@@ -17,11 +17,11 @@ _SNIPPET = 160
 
 @dataclass(frozen=True, slots=True)
 class RetrievalCase:
-    """A golden entry: the query, the relevant names with their grades, and what messages show of it.
+    """A golden entry: the query, the relevant names with their grades, and the words that messages show.
 
-    ``by_chunk`` says whether a hit counts as a chunk or as a document. The rank of a document is that of its first
+    ``by_chunk`` says whether a hit counts as a chunk or as a document. The rank of a document is the rank of its first
     chunk. ``names_of`` maps hits to the names in ``relevant`` where they differ, e.g. the chunks of a heading to the
-    heading. Documents of ``left_out`` count as no hits.
+    heading. Documents of ``left_out`` do not count as hits.
     """
 
     case_id: str

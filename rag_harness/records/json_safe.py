@@ -48,7 +48,7 @@ def read_json(line: bytes | str) -> Any:
     """Parse a line. Lines of older releases may contain lone surrogates: a slower parser reads them.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: the line is not JSON.
     """
     try:
         return from_json(line)

@@ -164,15 +164,16 @@ class SuiteRecord(_Record):
 
     Attributes:
         data: name of its data; the cases are in ``cases/<data>.jsonl``.
-        own_cases: name of its own file of cases, where its answers owe more than others to the same data; else empty.
+        own_cases: name of its own file of cases, where its answers have more expectations than others on the same data;
+            else empty.
         file: its result file, beside this one.
         fingerprints: fingerprints of this run's rows; other rows of the file do not belong to the run.
-        made_of: digest of what is known of an experiment whose rows are of one run each, the same for all of its runs.
+        made_of: digest of what is known of an experiment whose rows are of one run each. It is the same in all runs.
         total: number of cases in the data.
         selected: cases that the run was to look at.
         lost: selected cases without a row: a crash took them, or their test never asked.
-        not_run: selected cases that were not asked for: the budget was spent, or somebody interrupted the run.
-        settled: selected cases that were not asked for: every gate of the suite was settled without them.
+        not_run: selected cases that were not asked: the budget was spent, or somebody interrupted the run.
+        settled: selected cases that were not asked: every gate of the suite was settled without them.
         failed: cases whose test failed, whatever became of their row; null where no test asked, as in a notebook.
         skipped: cases whose tests were skipped, by a mark or by themselves, with the reason; not selected, then.
         ended: selected turns that a simulated user never came to, with the turn that was the last, and why. They count
@@ -184,8 +185,8 @@ class SuiteRecord(_Record):
         authors: judge, model and revision of each judge of this run; those of a panel in its order.
         asks_model: whether a judge asks a chat model, by its name; without those that do not say.
         panel: how a panel of judges decides; empty where one judge has judged.
-        rubrics: version of each rubric that the answers were held against, by measure: other criteria, other version.
-        demands: digest of what its answers owe, by the measure that is about it: other demands, another figure.
+        rubrics: version of each rubric that the answers were judged by, by measure: other criteria, other version.
+        demands: digest of the expectations of its answers, by measure: other expectations, another figure.
         judging: cost of judging in this run: tokens, calls, and the number of replayed calls.
         made: when an earlier run made the rows, where it made all of them and this run did not look at the suite.
         pages: digest of the documents behind its questions at the time of the run; empty where it is not known.
@@ -193,14 +194,14 @@ class SuiteRecord(_Record):
         replayed: whether some answers are replayed ones; new recordings may change them.
         answers: how many answers the run asked for to each case.
         computes: whether answers are computed, the same each time, so that each case was asked once all the same.
-        history: what was said before turns of conversations: ``gold``, the reference replies, or ``own``, the suite's
+        history: the messages before turns of conversations: ``gold``, the reference replies, or ``own``, the suite's
             own answers; ``played`` where a simulated user asks; empty where no case is a turn.
         user: who simulates the user, where one asks: a script, or a model's name; empty elsewhere.
         retrieves: whether it counts as one that retrieves though none of its rows tells: an answer of an earlier run
             came with a context, or a gate asks about its contexts.
         foreign: how many contexts have a text that the page which they name does not have, and of how many: of those
-            that name a page and have a text. Empty where nobody looked: everything is made of this package's parts, or
-            there are no documents.
+            that name a page and have a text. Empty where this was not checked: everything is made of this package's
+            parts, or no documents exist.
         unknown_pages: where no context names a page that is there: two of the names, and two names of pages.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
@@ -254,8 +255,9 @@ class SuiteRecord(_Record):
 
     @property
     def asked(self) -> str:
-        """What the suite was asked. A turn after its own answers is another question than one after the reference
-        replies, so suites that were asked unlike are no rivals. No two suites are asked the same by simulated users."""
+        """The questions that the suite was asked. A turn after its own answers is another question than one after the
+        reference replies, so suites with different questions cannot be compared. Simulated users ask no two suites the
+        same."""
         if self.history == "played":
             return f"{self.data} played with {self.file}"
         return f"{self.data} with own history" if self.history == "own" else self.data
@@ -304,7 +306,7 @@ class RunManifest(_Record):
     Attributes:
         schema_version: of this file and of ``summary.json``.
         date: when the run began: ISO 8601, UTC.
-        commit: commit of the project; empty where it is no git repository.
+        commit: commit of the project; empty where it is not a git repository.
         packages: versions of the packages that matter for results, by name.
         settings: the effective options, without keys.
         digests: digests of documents, questions and golden set.

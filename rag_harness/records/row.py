@@ -306,7 +306,7 @@ class ExperimentResult(FrozenModel):
 
     @property
     def is_computed(self) -> bool:
-        """Whether no model was asked: in a replay, where the baseline reader alone may answer anew."""
+        """Whether no model was asked: in a replay, where only the baseline reader may compute new answers."""
         calls = [call for stage in self.stages for call in stage.calls]
         # Only for pipelines that report stages: any other may have called a model without saying so.
         return bool(self.stages) and all(self.dry_run and not c.recorded and c.model == BASELINE_READER for c in calls)
@@ -361,7 +361,7 @@ class ExperimentResult(FrozenModel):
         return self.model_dump_json()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> ExperimentResult:
-        """Return a copy. Its JSON text is made anew."""
+        """Return a copy. Its JSON text is made again."""
         copied = super().model_copy(update=update, deep=deep)
         vars(copied).pop("text", None)
         return copied
@@ -380,13 +380,13 @@ def parse_row(line: str | bytes) -> ExperimentResult:
     """Read one line.
 
     Raises:
-        pydantic.ValidationError: the line is no row.
+        pydantic.ValidationError: the line is not a row.
     """
     return ExperimentResult.model_validate_json(line)
 
 
 def row_or_none(line: str | bytes) -> ExperimentResult | None:
-    """Read one line; None where it is no row."""
+    """Read one line; None where it is not a row."""
     try:
         return parse_row(line)
     except ValidationError:
@@ -394,7 +394,7 @@ def row_or_none(line: str | bytes) -> ExperimentResult | None:
 
 
 def rows_in(file: Path) -> Iterator[ExperimentResult]:
-    """Yield the rows of a file, in its order. Lines that are no rows, as a kill leaves them, are skipped."""
+    """Yield the rows of a file, in its order. Lines that are not rows, as a kill leaves them, are skipped."""
     for _, line, _ in numbered_lines(file):
         row = row_or_none(line)
         if row is not None:

@@ -102,7 +102,7 @@ def _encode(content: Mapping[str, Any]) -> bytes:
 
 
 def parse_score(line: bytes | str) -> ScoreLine | None:
-    """Read one line; None where it is no score."""
+    """Read one line; None where it is not a score."""
     try:
         said = read_json(line)
         who = (said["judge"], said["model"], said["revision"])
@@ -142,7 +142,7 @@ def _finite(said: Any) -> float:
 
 
 def read_scores(file: Path) -> Iterator[ScoreLine]:
-    """Yield the scores of a file, in its order. Lines that are no scores, as a kill leaves them, are skipped."""
+    """Yield the scores of a file, in its order. Lines that are not scores, as a kill leaves them, are skipped."""
     for _, line, _ in numbered_lines(file):
         found = parse_score(line)
         if found is not None:

@@ -14,7 +14,14 @@ from rag_harness.core.types import GOLDEN
 from rag_harness.records.causes import CAUSES
 from rag_harness.records.experiment_names import is_played_name
 from rag_harness.records.manifest import read_manifest
-from rag_harness.records.row import SCHEMA_VERSION, ExperimentResult, first_problem, numbered_lines, parse_row, rows_in
+from rag_harness.records.row import (
+    SCHEMA_VERSION,
+    ExperimentResult,
+    first_problem,
+    numbered_lines,
+    parse_row,
+    rows_in,
+)
 from rag_harness.records.scores import SCORES, parse_score, row_digest
 
 
@@ -40,11 +47,11 @@ class FileCheck:
 def check_results(path: Path, query_ids: Iterable[str] = (), played: Iterable[str] = ()) -> list[FileCheck]:
     """Check a result file, or all files of a folder. Each must have one row for each of ``query_ids``, where given.
 
-    ``played`` are the turns that simulated users may come to: of an experiment that they ask, each must have a row, but
-    for those that ``run.json`` says the conversation ended before.
+    ``played`` are the turns that simulated users may reach. In an experiment that they ask, each must have a row,
+    except the turns after the end of a conversation in ``run.json``.
 
     Raises:
-        DataError: there is no such file, or no result file in the folder.
+        DataError: the file does not exist, or the folder has no result file.
     """
     files = [path] if path.is_file() else _result_files(path) if path.is_dir() else []
     if not files:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def building_alone(settings: Settings) -> Iterator[None]:
-    """Hold the run's building lock. Without a folder to keep results in, there is no lock."""
+    """Hold the run's building lock. Without a folder for results, nothing is locked."""
     from filelock import FileLock
 
     folder = settings.path(settings.cache_dir)
@@ -278,7 +278,7 @@ class Retrieval:
         return SharedRetriever(LexicalRetriever(self))
 
     def reranker(self, model: str = "") -> Reranker:
-        """Return the reranker ``model``, by default that of the options. The same name gives the same object."""
+        """Return the reranker ``model``, by default the one of the options. The same name gives the same object."""
         chosen = model or self.settings.rerank_model
         own = replace(self.settings, rerank_model=chosen)
         if chosen not in self._rerankers:

@@ -146,7 +146,7 @@ class RecordedCuts:
     """Cuts pages, and stores the cuts of a page under its text.
 
     Args:
-        store: the store of cuts, for one chunker, tokenizer and pair of lengths.
+        store: the store of cuts of one chunker, tokenizer and pair of lengths.
         chunker: returns the chunker, for new pages.
         settings: longest chunk and overlap.
         tokenizer: makes the model's tokenizer, for new pages.
@@ -246,7 +246,7 @@ def chunks_from(document: Document, cuts: list[Any]) -> list[Chunk]:
 
 
 def _pages(document: Document, start: int, end: int) -> tuple[int, int] | None:
-    """Return the first and the last page with text between two offsets. Blanks are no text."""
+    """Return the first and the last page with text between two offsets. Blanks do not count as text."""
     if not document.pages:
         return None
     text = document.text[start:end]

@@ -151,7 +151,7 @@ def duplicates(chunks: Sequence[Chunk], least: float, stores: Stores, digest: st
     """Return the near-duplicates among ``chunks``, in order. The result is stored under the chunks' ``digest``.
 
     A chunk is a near-duplicate of an earlier chunk of another document if it shares at least ``least`` of its runs and
-    has the same figures and negations. So two versions are no duplicates. The earlier chunk must be no duplicate
+    has the same figures and negations. So two versions are not duplicates. The earlier chunk must not be a duplicate
     itself.
     """
     store = stores.open("duplicates", "minhash", source())

@@ -20,7 +20,7 @@ class UndefinedError(ValueError):
 
 
 def differences_of(a: Values, b: Values, who: str) -> Floats:
-    """Return a - b. Errors name ``who`` where the lists are no pairs."""
+    """Return a - b. The error names ``who`` where the lists differ in length."""
     first, second = pairs_of(a, b, who)
     return first - second
 
@@ -184,10 +184,11 @@ def slope_parts(turns: Floats, values: Floats) -> SlopeParts | None:
 
 
 def slope_values(parts: Mapping[str, SlopeParts]) -> dict[str, float]:
-    """Return a value for each conversation, whose mean is the slope and whose standard error is the slope's.
+    """Return a value for each conversation. Their mean is the slope, and their standard error is its standard error.
 
-    The value is b + (C / Σ squares) · (products - b · squares), for the slope b of C conversations: the influence of
-    each. Its standard error is then the one clustered by conversation (Liang & Zeger 1986), with C / (C - 1).
+    The value is b + (C / Σ squares) · (products - b · squares), with the slope b of C conversations. It is the
+    influence of each conversation. Its standard error is then the one clustered by conversation (Liang & Zeger 1986),
+    with C / (C - 1).
     """
     products = np.array([each.products for each in parts.values()])
     squares = np.array([each.squares for each in parts.values()])

@@ -233,7 +233,7 @@ def paired(
 ) -> Paired:
     """Return mean difference, interval, effect and p-values of a - b, value by value of the same cases.
 
-    The interval is that of gates that ask which is better (``difference_bounds``). The tests are the paired t-test
+    The interval is the one of gates that ask which is better (``difference_bounds``). The tests are the paired t-test
     (Student 1908) and Fisher's randomization test; d_z is as in Lakens 2013. All are about means; for quantiles use
     ``quantile_difference``.
 
@@ -247,7 +247,7 @@ def paired(
         seed: seed of the flips.
 
     Raises:
-        ValueError: there are no pairs, or a value is NaN or infinite.
+        ValueError: the lists are empty or differ in length, or a value is NaN or infinite.
     """
     first, second = pairs_of(a, b, "paired")
     differences = first - second
@@ -287,15 +287,15 @@ def quantile_difference(
     resamples: int = 2000,
     seed: int = 0,
 ) -> tuple[float, Interval]:
-    """Return the quantile of a minus that of b (nearest rank), with the percentile bootstrap over cases (Efron 1979).
+    """Return the quantile of a minus the quantile of b (nearest rank), by percentile bootstrap over cases (Efron 1979).
 
-    Cases are drawn with both their values, and those of one cluster together. There is no p-value: a t-test is about
-    means.
+    Cases are drawn with both their values, and the cases of one cluster together. The result has no p-value: a t-test
+    is about means.
 
     Raises:
-        ValueError: there are no pairs, or a value is NaN or infinite.
-        UndefinedError: there are so few values that the quantile is the largest one, which no resample exceeds; or all
-            differences are equal, and so they are in all resamples.
+        ValueError: the lists are empty or differ in length, or a value is NaN or infinite.
+        UndefinedError: the values are so few that the quantile is the largest one, which no resample exceeds; or all
+            differences are equal, as they then are in all resamples.
     """
     first, second = pairs_of(a, b, "quantile_difference")
     if not 0 < share < 1:
@@ -350,8 +350,8 @@ def spread_of(a: Values, b: Values | None = None) -> float:
     """Return the standard deviation (n - 1) of the values, or of a - b.
 
     Raises:
-        ValueError: there are no values, or one is NaN or infinite.
-        UndefinedError: there is one value, or all are equal, so the variance of others is unknown.
+        ValueError: the list is empty, or a value is NaN or infinite.
+        UndefinedError: the list has one value, or all are equal, so the variance of others is unknown.
     """
     values = differences_of(a, np.zeros(len(a)) if b is None else b, "spread_of")
     if len(values) == 1:

@@ -140,7 +140,7 @@ def ppi_mean(
         seed: seed of the bootstrap-t.
 
     Raises:
-        ValueError: labels and scores are no pairs, a number is NaN or infinite, or a label lies outside 0 to 1.
+        ValueError: labels and scores differ in length, a number is NaN or infinite, or a label is outside 0 to 1.
     """
     y, f = pairs_of(labels, scores, "ppi_mean")
     if y.min() < 0 or y.max() > 1:

@@ -76,7 +76,7 @@ class BoundReach:
         return inf if isnan(bound) else self._mean - bound
 
     def _worth(self, array: Floats, span: ValueRange | None, clusters: Sequence[Hashable]) -> int:
-        """Return how many independent cases like these have a bound as near to the mean as that of the clusters."""
+        """Return how many independent cases like these have a bound as near to the mean as the clusters have."""
         find = self._difference_bound if self._is_difference else self._mean_bound
         try:
             gap = self._mean - find(array, span, clusters)
@@ -177,5 +177,5 @@ def _cornish_fisher(share: float, skewness: Floats, excess: Floats) -> Floats:
 
 
 def _above_0(values: Floats) -> Floats:
-    """Return the values as divisors, with 1 in place of 0: without variance there is no skewness."""
+    """Return the values as divisors, with 1 in place of 0: without variance, skewness is undefined."""
     return np.where(values > _NO_SPREAD, values, 1.0)

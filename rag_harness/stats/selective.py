@@ -21,8 +21,8 @@ class RiskCoverage(NamedTuple):
     """The share of wrong answers among the most confident ones.
 
     ``coverage`` and ``risk`` have a point for each number of answers, shape (n,). Equally confident answers have the
-    mean over all their orders. ``aurc`` is the mean risk over all coverages (Geifman & El-Yaniv 2017). ``best`` is that
-    of the ideal order, right answers first; ``by_chance`` that of a random order.
+    mean over all their orders. ``aurc`` is the mean risk over all coverages (Geifman & El-Yaniv 2017). ``best`` is the
+    mean risk of the ideal order, right answers first; ``by_chance`` the mean risk of a random order.
     """
 
     coverage: Floats
@@ -59,7 +59,7 @@ def risk_coverage(confidence: Values, wrong: Values) -> RiskCoverage:
     """Return the curve; ``wrong`` is 1 for a wrong answer, else 0.
 
     Raises:
-        ValueError: the lists are no pairs, a number is NaN or infinite, or ``wrong`` is neither 0 nor 1.
+        ValueError: the lists differ in length, a number is NaN or infinite, or ``wrong`` is neither 0 nor 1.
     """
     scores, errors = _checked(confidence, wrong, "risk_coverage")
     order = np.argsort(-scores, kind="stable")
@@ -122,9 +122,9 @@ def promise(confidence: Values, wrong: Values, risk: float = 0.05, *, delta: flo
     guarantee holds at its level, however many thresholds are tested.
 
     Raises:
-        ValueError: the values are no pairs, NaN or infinite, ``wrong`` is neither 0 nor 1, or a share is not between 0
-            and 1.
-        UndefinedError: there is only one answer, which leaves no half to test.
+        ValueError: the lists differ in length, a value is NaN or infinite, ``wrong`` is neither 0 nor 1, or a share is
+            not between 0 and 1.
+        UndefinedError: the list has only one answer, which leaves no half to test.
     """
     scores, errors = _checked(confidence, wrong, "promise")
     _check_shares(risk, delta)

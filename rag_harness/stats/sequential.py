@@ -196,14 +196,14 @@ class EliminatedArm(NamedTuple):
 
 
 class Race:
-    """K arms are measured on the same units, which come in one random order.
+    """A race of K arms, measured on the same units, which come in one random order.
 
     A unit is what is drawn independently: a question, or a page or conversation with its questions. The caller gives
     one value for each arm and unit. With the mean of a page's questions all pages count alike. With their sum divided
     by the most questions of a page, all questions count alike; the margin then has to be scaled in the same way.
 
-    ``left`` are the arms still in, ``gone`` those shown not to be the best. ``good_enough`` are those that are not gone
-    and are shown to be at most ``margin`` below the best. ``n`` is the number of units.
+    ``left`` are the arms still in the race, ``gone`` the arms proven not to be the best. ``good_enough`` are the arms
+    that are not gone and are proven to be at most ``margin`` below the best. ``n`` is the number of units.
 
     Which arms are set aside, and when the race ends, may depend on all values so far.
 
@@ -214,7 +214,8 @@ class Race:
         span: lowest and highest possible value.
 
     Raises:
-        ValueError: there are no arms, two have one name, the span is not finite, or the margin is not within it.
+        ValueError: the list of arms is empty, two arms have one name, the span is not finite, or the margin is not
+            within it.
     """
 
     def __init__(

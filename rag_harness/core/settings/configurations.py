@@ -101,7 +101,7 @@ def experiment_in(where: str, table: Mapping[str, Any]) -> str:
     """Return the experiment that a table names; empty where it names none.
 
     Raises:
-        SettingsError: it is no name.
+        SettingsError: the value is not a valid name.
     """
     experiment = table.get("experiment", "")
     if not isinstance(experiment, str):
@@ -133,7 +133,7 @@ def checked_value(where: str, name: str, value: Any, experiment: str) -> Paramet
     """Return the value of a parameter.
 
     Raises:
-        SettingsError: there is no such parameter, or it cannot have this value.
+        SettingsError: the parameter does not exist, or cannot have this value.
     """
     if name.startswith(OF_SERVICE) and experiment:
         if not isinstance(value, (str, int, float, bool)):

@@ -238,10 +238,10 @@ def checked_number_value(where: str, key: str, value: Any, whole: bool = False) 
 
 
 def check_url(where: str, url: str) -> None:
-    """Refuse an address that is no HTTP address, or that holds a secret.
+    """Refuse an address that is not an HTTP address, or that contains a secret.
 
     Raises:
-        SettingsError: says what is wrong with it.
+        SettingsError: the address is refused. The message has the reason.
     """
     if not url:
         raise SettingsError(f'{where} has no url: name the address that is asked, url = "https://…".')
@@ -294,7 +294,8 @@ def checked_headers(where: str, given: Any) -> tuple[tuple[str, str], ...]:
     """Return the headers of a table.
 
     Raises:
-        SettingsError: this is no table of strings, or a header holds a secret instead of the name of a variable.
+        SettingsError: the value is not a table of strings, or a header contains a secret instead of the name of a
+            variable.
     """
     if not isinstance(given, Mapping):
         raise SettingsError(f"{where}: headers is {type(given).__name__}: expected a table of names and strings.")
@@ -316,7 +317,8 @@ def body_text(where: str, key: str, body: Any) -> str:
     """Return a request body as JSON.
 
     Raises:
-        SettingsError: it is no JSON, or holds ``${VARIABLE}``: recordings and rows store bodies.
+        SettingsError: it is not JSON, or contains ``${VARIABLE}``. Recordings and rows store bodies, so a secret would
+            be stored.
     """
     try:
         _refuse_variables(where, key, body)
@@ -351,7 +353,7 @@ def expect_texts(where: str, value: Any) -> tuple[str, ...]:
     """Return each table as JSON.
 
     Raises:
-        SettingsError: the value is no list of tables.
+        SettingsError: the value is not a list of tables.
     """
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise SettingsError(f"{where}: expect is {value!r}: expected a list of tables, [{{max_words = 120}}].")

@@ -255,10 +255,10 @@ def seconds_in(text: str, name: str) -> float:
 
     Args:
         text: a number and s, m, h, d or w.
-        name: the option, for the message.
+        name: the option, as the message names it.
 
-        Raises:
-            SettingsError: the text is no duration, or is zero.
+    Raises:
+        SettingsError: the text is not a duration, or is zero.
     """
     found = _DURATION.fullmatch(text)
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
@@ -510,7 +510,7 @@ def _with_profile(settings: Settings, given: Collection[str]) -> Settings:
 
 
 def _with_named_key(settings: Settings) -> Settings:
-    """Look up the keys by the names in the settings. ``.env`` may also hold names that are no options."""
+    """Look up the keys by the names in the settings. ``.env`` may also have names that are not options."""
     for role in map(prefix_of, ROLES):
         name = getattr(settings, f"{role}_api_key_env")
         if name and not getattr(settings, f"{role}_api_key"):

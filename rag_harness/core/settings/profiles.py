@@ -157,7 +157,7 @@ def pyproject_entry(rootdir: Path, name: str, default: object) -> object:
     """Return ``<name>`` of ``[tool.rag_harness]`` in rootdir's pyproject.toml; ``default`` without one.
 
     Raises:
-        SettingsError: the file cannot be read, or a key of a server stands in it.
+        SettingsError: the file cannot be read, or contains a key of a server.
     """
     file = rootdir / "pyproject.toml"
     if not file.is_file():
@@ -173,10 +173,10 @@ def pyproject_entry(rootdir: Path, name: str, default: object) -> object:
 
 @lru_cache(maxsize=4)
 def parsed_toml(text: str) -> Mapping[str, Any]:
-    """Return the content of a TOML file. Callers share it and must not change it.
+    """Return the content of a TOML file. Callers share the content and must not change it.
 
     Raises:
-        ValueError: the file is no TOML.
+        ValueError: the file is not TOML.
     """
     if sys.version_info >= (3, 11):
         import tomllib
@@ -189,14 +189,14 @@ def parsed_toml(text: str) -> Mapping[str, Any]:
 
 
 def toml_file(file: Path, said: str) -> Mapping[str, Any]:
-    """Return the content of a TOML file. Callers share it and must not change it.
+    """Return the content of a TOML file. Callers share the content and must not change it.
 
     Args:
         file: the file.
-        said: what the message calls it: an option and its value, or the file alone.
+        said: the name of the file in messages: an option and its value, or the file alone.
 
     Raises:
-        SettingsError: the file cannot be read, is no TOML, or a key of a server stands in it.
+        SettingsError: the file cannot be read, is not TOML, or contains a key of a server.
     """
     try:
         table = parsed_toml(file.read_text(encoding="utf-8-sig"))

@@ -26,14 +26,14 @@ class Thresholds:
 
     Attributes:
         go_on: retrieval quality above which the model is asked.
-        fallback: retrieval quality below which the model is not asked. Between the two, there is another search first.
+        fallback: retrieval quality below which the model is not asked. Between the two, a second search comes first.
         relevance: relevance below which the best source counts as hardly relevant.
         coverage: coverage below which the sources count as lacking words of the question.
         grounded: groundedness below which the whole answer counts as ungrounded.
         claim: probability below which a single claim counts as ungrounded.
         agreement: agreement below which two answers to one question count as different.
         passed: confidence from which an answer passes without a warning.
-        warned: confidence below which there is no answer.
+        warned: confidence below which no answer is given.
     """
 
     go_on: float = 0.55
@@ -103,7 +103,7 @@ def reliability_numbers(rootdir: Path) -> ReliabilityNumbers | None:
     """Return the numbers of a suite, whose pyproject.toml is in ``rootdir``, or None where it sets none.
 
     Raises:
-        SettingsError: a name is not known, a value is no number from 0 to 1, or the numbers do not fit together.
+        SettingsError: a name is not known, a value is not a number from 0 to 1, or the numbers contradict each other.
     """
     tables = pyproject_table(rootdir, "reliability", "thresholds, strict, weights and formula")
     if not tables:

@@ -214,10 +214,10 @@ class JudgeTable:
 
 
 def role_options(where: str, role: str, table: object) -> dict[str, str]:
-    """Return what the table of a role says, by the names of options: ``judge_model``, …, ``judge_request``.
+    """Return the options that the table of a role sets, by name: ``judge_model``, …, ``judge_request``.
 
     Raises:
-        SettingsError: it is no table, or something in it cannot be used; says what.
+        SettingsError: the value is not a table, or one of its entries is not usable. The message names the entry.
     """
     read = _read(where, table)
     return {f"{prefix_of(role)}_{name}": value for name, value in read.items()}
@@ -227,7 +227,7 @@ def judge_tables(where: str, tables: object) -> tuple[JudgeTable, ...]:
     """Return the judges of a panel that have tables.
 
     Raises:
-        SettingsError: there is no table, or something in one cannot be used; says what.
+        SettingsError: no table exists, or an entry of one is not usable. The message names the entry.
     """
     if not isinstance(tables, Mapping):
         raise SettingsError(f"{where}: judges is {tables!r}: expected tables, one a judge.")

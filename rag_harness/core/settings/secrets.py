@@ -65,15 +65,15 @@ def address_secret(url: str) -> str:
 
 
 def check_address(where: str, url: str, instead: str) -> None:
-    """Refuse an address that holds a secret, and what is none.
+    """Refuse an address that contains a secret, and a text that is not an address.
 
     Args:
-        where: the setting, or the file and its key, for the message.
+        where: the setting, or the file and its key, as the message names it.
         url: the address.
-        instead: what to do, a sentence.
+        instead: the remedy, a sentence of the message.
 
     Raises:
-        SettingsError: names the part of the address, and not the secret.
+        SettingsError: the address is refused. The message names the part of the address, and not the secret.
     """
     try:
         urlsplit(url)
@@ -115,9 +115,9 @@ def bare_address(url: str) -> str:
 
 
 def field_secret(value: Any) -> str:
-    """Return the name of the field of a request body that holds a key; empty where none does.
+    """Return the name of the field of a request body that contains a key; empty where no field does.
 
-    Placeholders are no keys, and so are names of fields: ``{"key": "title"}``.
+    Placeholders are not keys, and names of fields are not: ``{"key": "title"}``.
     """
     for place, text in _texts(value, ()):
         name = next((each for each in reversed(place) if not each.isdecimal()), "")

@@ -311,7 +311,7 @@ class _Compared:
 
     @property
     def _is_replaced(self) -> bool:
-        """Whether something of the same kind stands in place of a part of the truth."""
+        """Whether another value of the same kind replaces a part of the truth."""
         if (
             _currencies(self._truth)
             and _currencies(self._answer)
@@ -539,7 +539,7 @@ class _Compared:
 
     @property
     def _contains(self) -> bool:
-        """Whether the truth, word by word, stands in the answer."""
+        """Whether the answer contains the truth, word by word."""
         wanted, said = _PIECE.findall(folded(self._truth)), _PIECE.findall(folded(self._answer))
         if _CJK.search(self._truth):
             return "".join(wanted) in "".join(said)

@@ -92,7 +92,7 @@ def _character() -> re.Pattern[str]:
 
 
 def compared_words(text: str) -> list[str]:
-    """Return the words of a text as they are compared: in lower case, pairs where there are no blanks."""
+    """Return the words of a text as they are compared: in lower case, and in pairs where the script has no blanks."""
     text = folded(text)
     if not is_marked(text):
         return _PLAIN_WORD.findall(text)
@@ -123,7 +123,7 @@ def _parts(run: str, size: int) -> Iterable[str]:
 
 @dataclass(frozen=True)
 class ComparableText:
-    """A text as it is compared, and where its characters stand in the text as written.
+    """A text as it is compared, with the places of its characters in the text as written.
 
     Attributes:
         text: without marks of emphasis.
@@ -136,7 +136,7 @@ class ComparableText:
     ends: Sequence[int]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return where a part of the compared text stands in the text as written."""
+        """Return the place of a part of the compared text in the text as written."""
         if start >= end:
             at = self.starts[start] if start < len(self.starts) else (self.ends[-1] if self.ends else 0)
             return at, at
@@ -234,7 +234,7 @@ def words_of(text: str) -> list[str]:
 
 
 def says_words(text: str, quote: str) -> bool:
-    """Return whether the words of ``quote``, at least four, stand in ``text`` in one sequence."""
+    """Return whether ``text`` contains the words of ``quote``, at least four, in one sequence."""
     wanted = words_of(quote)
     return len(wanted) >= FEWEST_WORDS_FOUND and f" {' '.join(wanted)} " in f" {' '.join(words_of(text))} "
 

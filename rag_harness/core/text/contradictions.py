@@ -111,7 +111,7 @@ class Matched(NamedTuple):
     Attributes:
         alike: how similar their scopes are, in [0, 1].
         agrees: whether both can be true.
-        comparable: whether they stand for the same thing."""
+        comparable: whether they measure the same thing."""
 
     first: Figure
     second: Figure
@@ -212,7 +212,7 @@ def _measure_the_same(ours: Figure, theirs: Figure) -> bool:
 
 
 def _one_role(first: Statement, second: Statement, ours: Figure, theirs: Figure) -> bool:
-    """Return whether two figures stand for the same thing in their statements."""
+    """Return whether two figures measure the same thing in their statements."""
     if ours.per and theirs.per and ours.per != theirs.per:
         return False
     if ours.dimension in DATED and ours.role != theirs.role:
@@ -317,7 +317,7 @@ def contradictions(texts: Sequence[str], idf: Mapping[str, float] | None = None)
         texts: as they were retrieved, plain or Markdown.
         idf: weight of each term (``figures.term``), any scale; by default its rarity among the statements given.
 
-    A statement that stands in both texts contradicts neither. Case and white space do not count.
+    A statement that is in both texts contradicts neither. Case and white space do not count.
     """
     return _Reading(texts, idf).found()
 

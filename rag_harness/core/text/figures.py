@@ -1,4 +1,4 @@
-"""Tokens and figures of a sentence with dimension, value, bound and role, for the search for contradictions."""
+"""Tokens and figures of a sentence with dimension, value, bound and role. The search for contradictions uses them."""
 
 from __future__ import annotations
 
@@ -431,7 +431,7 @@ def _ranged(found: Sequence[Token], at: int) -> Figure | None:
 
 
 def _version(found: Sequence[Token], at: int) -> Figure | None:
-    """Return a version that is required or reached. A version that only names a thing is no figure."""
+    """Return a version that is required or reached. A version that only names a thing does not count."""
     subject, before = word(found, at - 1), word(found, at - 2)
     if not found[at].is_number or not term(subject) or subject in LABELS:
         return None

@@ -98,8 +98,9 @@ def not_judged(*texts: str) -> str:
 def answer_not_judged(question: str, answer: str, contexts: Sequence[str]) -> str:
     """Return the reason not to judge an answer by rules for English; empty without one.
 
-    Each passage counts by itself: what one in another language says cannot be found. Of a short answer the words decide
-    that neither question nor passages have: "24 Monate" tells nothing by itself, and is no English.
+    Each passage counts by itself: statements of a passage in another language cannot be found. The language of a short
+    answer is decided by the words that neither the question nor the passages have. For example, "24 Monate" is too
+    short to be detected alone, but is not English.
     """
     if why := not_judged(question, answer, "\n".join(contexts), *contexts):
         return why
@@ -161,7 +162,8 @@ def asked_language(text: str) -> str:
 
 
 def _language_of_new(answer: str, others: Sequence[str]) -> str:
-    """Return the language of the words of an answer that stand in none of ``others``; empty for English, or unclear."""
+    """Return the language of the answer's words that none of ``others`` has; empty for English, or where it is
+    unclear."""
     words = _WORD.findall(_TAG.sub(" ", _UNREAD.sub(" ", answer[:_MOST])))
     if not words or _is_plainly_english(answer[:_MOST]):
         return ""

@@ -16,19 +16,19 @@ _CLOCK = r"\b\d{1,2}[:.]\d{2}\b|\b(?:19|20)\d\d\b|\b\d{1,2}[./]\d{1,2}\."
 
 @dataclass(frozen=True)
 class LanguageRules:
-    """The rules of a language. Lists are words with blanks between; ``|`` stands between phrases.
+    """The rules of a language. Lists are words separated by blanks; ``|`` separates phrases.
 
     Attributes:
         code: two letters, ISO 639-1.
         name: its English name.
         stemmer: the name of its Snowball stemmer.
         function_words: words that carry no topic, in lower case.
-        elided: what stands before an apostrophe and is no word of its own: the "l" of "l'assurance".
-        abbreviations: what ends no sentence although a dot follows, without that dot, in lower case.
+        elided: prefixes before an apostrophe that are not words of their own: the "l" of "l'assurance".
+        abbreviations: words whose dot does not end a sentence, without that dot, in lower case.
         ordinals: whether a dot behind a number makes it an ordinal, as in "3. März".
         declining: phrases that say "I don't know", as patterns.
-        refusal: how the embedded reader says so; ``about_context`` is what it adds where it has a context.
-        how_long, how_much, how_many, when: phrases with which one asks for a duration, money, a number, a date.
+        refusal: the embedded reader's words for it; it adds ``about_context`` where it has a context.
+        how_long, how_much, how_many, when: phrases that ask for a duration, money, a number, a date.
         durations, money, dates: words of the answers.
         kind_words: words of a question that only name the kind of its answer: "kostet", "Preis".
     """

@@ -277,7 +277,7 @@ def _filled(words: str, digits: str) -> str:
 
 
 def in_words(text: str, digits: str) -> str:
-    """Return the words of ``text`` that ``in_digits`` writes as ``digits``; ``digits`` where they stand there."""
+    """Return the words of ``text`` that ``in_digits`` writes as ``digits``; ``digits`` where the text has them."""
     written = in_digits(text)
     found = re.search(r"\s+".join(map(re.escape, digits.split())), written) if written != text else None
     if not found:
@@ -423,7 +423,7 @@ class StatedValue:
         return bool(wanted.exact & self.also or wanted.also & self.exact)
 
     def is_like(self, other: StatedValue) -> bool:
-        """Whether both are of one kind, so that one may stand in place of the other."""
+        """Whether both are of one kind, so that one may replace the other."""
         return bool(_kinds(self) & _kinds(other))
 
     @property
@@ -602,7 +602,7 @@ class _Values:
         return [StatedValue(frozenset((dimension, number * factor) for number in numbers), plain)], behind
 
     def _unit(self, at: int) -> tuple[tuple[str, float] | None, int]:
-        """Return the unit of the number before ``at``, and the place behind it; of a range that of its end."""
+        """Return the unit of the number before ``at``, and the place behind it; of a range, the unit of its end."""
         at = self._behind_adjectives(at)
         if self._word(at) in _LINKS and self._numbers(at + 1):
             at += 1
@@ -682,7 +682,7 @@ def _units() -> Mapping[str, tuple[str, float]]:
 
 @cache
 def _units_joined() -> frozenset[str]:
-    """Return the units that stand at once before the next word: 天, 个月."""
+    """Return the units that directly precede the next word: 天, 个月."""
     return frozenset(name for name in _units() if len(name) <= 2 and "\u4e00" <= name[0] <= "\u9fff")
 
 

@@ -370,7 +370,7 @@ def _has_figure(clause: str) -> bool:
 
 
 def _has_amount(text: str) -> bool:
-    """Return whether a text has a figure that is no year: of what documents are about years are told."""
+    """Return whether a text has a figure other than a year. Years do not count: they describe what documents cover."""
     return _has_figure(_YEAR.sub(" ", text))
 
 

@@ -160,7 +160,7 @@ class Denial:
 def denials(
     lower: Sequence[str], terms: Sequence[str], clauses: Sequence[int], conditions: frozenset[int]
 ) -> Iterator[Denial]:
-    """Return the denials of a sentence of the tokens ``lower``. A negation in a condition is no denial."""
+    """Return the denials of a sentence of the tokens ``lower``. A negation in a condition does not count."""
     for place, said in enumerate(lower):
         if place in conditions or not _denies(lower, place):
             continue
@@ -234,7 +234,7 @@ class Statement:
 
 
 def statements(text: str, number: int, most: int) -> list[Statement]:
-    """Return the first ``most`` statements of text ``number``. Questions, examples and code are no statements."""
+    """Return the first ``most`` statements of text ``number``. Questions, examples and code do not count."""
     # More are read than are asked for, up to the next power of two: so it hangs less on how many texts there are.
     found = _read(text, 1 << most.bit_length())[:most]
     return [replace(one, text=number) for one in found] if number else list(found)

@@ -47,7 +47,7 @@ def decoded(data: bytes, declared: str = "", named: str = "") -> Decoded:
     """Return the text of a file. Priority: byte order mark, ``declared``, UTF-8, ``named``, the likeliest charset.
 
     Raises:
-        UnreadableError: there are NUL bytes, so it is no text; or no charset fits, or several fit equally well.
+        UnreadableError: it has NUL bytes, so it is not text; or no charset fits, or several fit equally well.
     """
     for mark, charset in _MARKS:
         if data.startswith(mark):

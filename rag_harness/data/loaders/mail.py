@@ -50,7 +50,7 @@ def load(file: Path, doc_id: str) -> Document:
     """Read a mail.
 
     Raises:
-        UnreadableError, OSError: the file cannot be read, or is no mail.
+        UnreadableError, OSError: the file cannot be read, or is not a mail.
     """
     return parsed_file("eml", file).document(file, doc_id)
 

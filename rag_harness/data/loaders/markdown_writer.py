@@ -25,7 +25,7 @@ class OpenTable:
     _held: dict[int, tuple[str, int]] = field(default_factory=dict)
 
     def add(self, text: str, spans: str = "", rows: str = "") -> None:
-        """Add a cell to the current row. Its text stands in each of its ``rows``, since rows are read one by one."""
+        """Add a cell to the current row. Its text is repeated in each of its ``rows``: rows are read one by one."""
         self._fill()
         more = min(max(0, _number(spans) - 1), MOST_SPANNED)
         cells = [" ".join(text.split()), *[""] * more]

@@ -582,7 +582,7 @@ def _said(paragraph: Element) -> str:
 
 
 def _rows(grid: Element) -> Iterator[list[str]]:
-    """Yield the rows of a table. A cell over several rows stands in each of them."""
+    """Yield the rows of a table. A cell over several rows is repeated in each of them."""
     above: list[str] = []
     for row in children(grid, "tr"):
         cells: list[str] = []

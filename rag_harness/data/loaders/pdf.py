@@ -176,7 +176,7 @@ Cell = tuple[int, int, str]
 def with_tables(page: Any, lines: list[PageLine]) -> list[PageLine]:
     """Return the lines of a page with each table as one line of Markdown. All else stays as it is.
 
-    pypdf's layout shows which words stand in columns. A table is taken only if its words, row by row, are lines that
+    pypdf's layout shows which words are in columns. A table is taken only if its words, row by row, are lines that
     follow each other in ``lines``: neither columns of prose nor rows of several lines are mixed up.
     """
     with suppress(Exception):  # pypdf raises any error at a damaged page; its text is there already

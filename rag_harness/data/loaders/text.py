@@ -24,7 +24,7 @@ def load_text(file: Path, doc_id: str) -> Document:
     """Read a text file.
 
     Raises:
-        UnreadableError, OSError: the file cannot be read, or is no text.
+        UnreadableError, OSError: the file cannot be read, or is not text.
     """
     return parsed_file("txt", file).document(file, doc_id)
 
@@ -81,7 +81,7 @@ def load_csv(file: Path, doc_id: str) -> Document:
     """Read a table.
 
     Raises:
-        UnreadableError, OSError: the file cannot be read, is no text, or has too many cells.
+        UnreadableError, OSError: the file cannot be read, is not text, or has too many cells.
     """
     return parsed_file("csv", file).document(file, doc_id)
 

@@ -1,4 +1,4 @@
-"""Rubrics and criteria in words, which a judge holds against answers."""
+"""Rubrics and criteria in words, by which a judge rates answers."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ class Rubric:
 
 
 def read_rubrics(folder: Path) -> dict[str, Rubric]:
-    """Return the rubrics of a folder by name; none where there is no folder.
+    """Return the rubrics of a folder by name; none where the folder does not exist.
 
     Raises:
-        SettingsError: a file is no rubric; names file and line, or file and key.
+        SettingsError: a file is not a rubric. The message has file and line, or file and key.
     """
     return {file.stem: _read(file) for file in sorted(folder.glob("*.toml"))} if folder.is_dir() else {}
 

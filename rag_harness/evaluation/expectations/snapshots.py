@@ -110,11 +110,11 @@ ENDING = ".ambr"
 
 
 def read_snapshots(file: Path) -> dict[str, str]:
-    """Return the answers in a file by their names; none where there is no file.
+    """Return the answers in a file by their names; none where the file does not exist.
 
     Raises:
         PrerequisiteError: syrupy is not installed.
-        DataError: it is no such file.
+        DataError: the file is not a file of snapshots.
     """
     serializer = _serializer()
     try:

@@ -49,7 +49,7 @@ def _pattern(wanted: str, case: bool) -> re.Pattern[str]:
 
 
 def found_text(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> Finding:
-    """Return whether a text stands in an answer, and where; else what stands there instead."""
+    """Return whether an answer contains a text, and where; else the words that it has instead."""
     match = _pattern(wanted, bool(options.get("case"))).search(answer.plain.text)
     if match:
         start, end = answer.plain.span(*match.span())
@@ -58,7 +58,7 @@ def found_text(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> F
 
 
 def instead(answer: AnswerSeen, wanted: str) -> str:
-    """Say what stands in an answer in place of a text: the nearest words, or its beginning."""
+    """Return the words that an answer has instead of a text: the nearest words, or its beginning."""
     if not answer.explained:
         return ""
     words = answer.words[:_COMPARED]

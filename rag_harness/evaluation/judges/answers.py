@@ -181,7 +181,7 @@ class AskedMeasures:
     """The requested measures by name, and the judged measures that they need. ``rubrics`` is the folder of rubrics.
 
     Raises:
-        SettingsError: a name is no measure, or no judged one.
+        SettingsError: a name is not a measure, or not a judged one.
     """
 
     names: Sequence[str]

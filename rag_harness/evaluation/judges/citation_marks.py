@@ -111,9 +111,9 @@ def _owner(mark: MarksSideBySide, starts: Sequence[int], lines: Sequence[int]) -
 
 
 def unmarked_answer(answer: str, contexts: int) -> Unmarked:
-    """Return ``answer`` without its citation marks: those of the prompts, and ``[1]`` up to the number of contexts.
+    """Return ``answer`` without its citation marks: the marks of the prompts, and ``[1]`` up to the number of contexts.
 
-    A number in brackets is no mark inside code, or above the number of contexts: it may be an index, or a list.
+    A number in brackets is not a mark inside code or above the number of contexts. It may be an index, or a list.
     """
     marks = tuple(_joined(answer, sorted(_marks(answer, contexts), key=lambda mark: mark.start)))
     text, pieces, done, length, last = list[str](), [(0, 0)], 0, 0, ""
@@ -168,7 +168,7 @@ class CitationsOff(JudgeAround):
 
     @cached_property
     def revision(self) -> str:
-        """The judge's own revision, and that of the rules by which marks are removed."""
+        """The judge's own revision, and the revision of the rules by which marks are removed."""
         return f"{self._judge.revision}+{REVISIONS['judges/citations'][:8]}"
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:

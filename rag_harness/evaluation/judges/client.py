@@ -78,7 +78,7 @@ def entries_of(text: str, count: int) -> list[list[Mapping[str, Any]]] | Missing
 
 
 def objects_of(found: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return the list of objects under ``name``; None where there is none, or where an item is no object."""
+    """Return the list of objects under ``name``; None where it is missing, or where an item is not an object."""
     listed = found.get(name) if found is not None else None
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         return None

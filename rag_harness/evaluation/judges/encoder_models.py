@@ -35,16 +35,16 @@ _SUPPORTED_FIRST = ("supported", "hallucinated")
 
 @dataclass(frozen=True, slots=True)
 class InputFormat:
-    """How a model is asked.
+    """The input format of a model.
 
     Attributes:
-        called: a part of the model's name in lower case; empty for models that nobody knows by name.
+        called: a part of the model's name in lower case; empty for models that are not known by name.
         family: the kind of model.
         text: chunk and claim in one text. Empty: the tokenizer joins the two itself.
         window: longest piece of a chunk that the model reads at once, in tokens or words; 0: as much as fits.
         unit: what ``window`` counts.
         longest: most tokens of one input. The model's own positions may allow fewer.
-        labels: the labels in their order, by the authors, for a model whose own labels have no names.
+        labels: the labels in their order, as the authors state them; used where the model's own labels have no names.
         english: whether it was trained on English alone.
     """
 
@@ -98,7 +98,7 @@ def format_of(model: str, architectures: Sequence[str]) -> InputFormat | None:
 
 
 def family_of(architectures: Sequence[str]) -> FamilyName | None:
-    """Return the family of a model; None where it is no classifier."""
+    """Return the family of a model; None where it is not a classifier."""
     for architecture in architectures:
         if architecture.endswith("ForSequenceClassification"):
             return "pair"
@@ -180,11 +180,11 @@ def named_model(name: str, refusal: str = "") -> NamedModel:
     """Return the model of the folder or the hub name ``name``.
 
     Args:
-        name: a folder, or a name on the hub, with ``@`` and a commit where one is wanted.
+        name: a folder, or a name on the hub, optionally with ``@`` and a commit.
         refusal: why no model may be called. A model that is known by name and commit then needs no files.
 
     Raises:
-        PrerequisiteError: there is no such model here, or it cannot judge; says why.
+        PrerequisiteError: this machine lacks the model, or it cannot judge. The message has the reason.
     """
     if name and Path(name).is_dir():
         folder = Path(name)
@@ -333,7 +333,7 @@ class LoadedClassifier:
             forward: takes ids and mask of a batch, returns its logits, the batch first.
 
         Raises:
-            ModelOutputError: logits are no numbers.
+            ModelOutputError: logits are not numbers.
         """
         import torch
 

@@ -192,10 +192,10 @@ def create_judge(parts: JudgeParts, bare: Judge | None = None) -> Judge:
 
 
 def bare_judge(parts: JudgeParts) -> Judge:
-    """Return the judge as whoever wrote it has made it.
+    """Return the judge as its factory makes it, without the wrapper of ``create_judge``.
 
     Raises:
-        RegistryError, PrerequisiteError: as ``judge_of``.
+        RegistryError, PrerequisiteError: as ``create_judge``.
     """
     name = judge_name(parts.settings)
     note("judge", module_of("judges", name), CitationsOff.__module__, CountedParts.__module__)
@@ -203,10 +203,10 @@ def bare_judge(parts: JudgeParts) -> Judge:
 
 
 def scores_fingerprint(judge: Judge, settings: Settings) -> str | None:
-    """Return what is to stand in the keys of a judge's scores beside its revision; None where none may be reused.
+    """Return the part of the keys of a judge's scores beside its revision; None where no score may be reused.
 
-    Scores of a judge of a user's own, or of one that asks a model by a user's own adapter, hang on what nobody sees,
-    unless the judge states a ``fingerprint``.
+    Scores of a judge of a user's own, or of one that asks a model by a user's own adapter, depend on code that is not
+    visible, unless the judge states a ``fingerprint``.
     """
     name = judge_name(settings)
     model, url = settings.judge_model or settings.chat_model, settings.judge_base_url or settings.chat_base_url

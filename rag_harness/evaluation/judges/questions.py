@@ -383,7 +383,7 @@ def _criteria_replies_reply(entries: Sequence[Mapping[str, Any]]) -> CriterionRe
 
 
 def verdict_on(criterion: str, said: CriterionReply, answer: str) -> CriterionVerdict:
-    """Return a reply as a verdict. Words that do not stand in the answer are no evidence: then there is no verdict."""
+    """Return a reply as a verdict. A quote that the answer does not contain is not evidence, and gives no verdict."""
     if said.missing:
         return CriterionVerdict(criterion, None, reason=said.missing.value)
     start, end = find_quote(said.quote, answer)

@@ -310,12 +310,12 @@ class _MemberParts(PartsAround):
 
 
 def check_judge(settings: Settings) -> None:
-    """Check the judge, or each judge of a panel, for a run that judges.
+    """Check the judge, or each judge of a panel, before a run that judges.
 
     Raises:
         SettingsError: the panel cannot be used.
         RegistryError: no judge has that name, or several have it.
-        PrerequisiteError: the judge cannot be called; says why.
+        PrerequisiteError: the judge cannot be called. The message has the reason.
     """
     for each in settings_of_judges(settings):
         _check_judge(each)
@@ -327,7 +327,7 @@ def check_one_judge(settings: Settings, what: str) -> None:
     """Check the judge of ``what``, which takes one judge.
 
     Raises:
-        PrerequisiteError: the settings name a panel, or the judge cannot be called; says why.
+        PrerequisiteError: the settings name a panel, or the judge cannot be called. The message has the reason.
     """
     if "," in settings.judge or settings.panel:
         raise SettingsError(f"{what} takes one judge at a time, and --rag-judge={settings.judge} is a panel.")

@@ -34,10 +34,10 @@ class TracedSearch:
     """A search of a trial.
 
     Attributes:
-        asked: what was searched for, plain JSON; None where it is not told.
-        chunks: the ids of what it found, best first.
-        documents: the document of each; empty where nobody knows it.
-        number: its number among the searches that ``StepTrace.search`` made; 0 where it was made by other means.
+        asked: the query of the search, plain JSON; None where the row lacks it.
+        chunks: the ids of the chunks that it found, best first.
+        documents: the document of each; empty where it is not known.
+        number: its number among the searches that ``StepTrace.search`` made; 0 where other code made it.
     """
 
     asked: Any
@@ -48,17 +48,17 @@ class TracedSearch:
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """A call of a tool. ``args`` are None where they are not told, or are no object."""
+    """A call of a tool. ``args`` are None where the row lacks them, or where they are not an object."""
 
     name: str
     args: Mapping[str, Any] | None
 
 
 def untold_steps(row: ExperimentResult) -> str:
-    """Return why nobody can tell what the trial did; empty where its row has steps.
+    """Return why the steps of the trial are not known; empty where its row has steps.
 
-    A stage that has but a name and a time is no step: a flat trace has such stages, and it would have them if an agent
-    had searched and called tools in between.
+    A stage with only a name and a time does not count as a step. A flat trace has such stages, and would have them even
+    if an agent had searched and called tools in between.
     """
     if not row.stages:
         return NO_STEPS
@@ -354,14 +354,14 @@ class ToolOrderExact(_AlsoOfNone):
 class ToolArgs(_OfTools):
     """Mean over the expected calls that state arguments: stated arguments that the call has / stated arguments.
 
-    An argument that is an object is kept where the call has each of its members. Each expected call is held against
+    An argument that is an object matches where the call has each of its members. Each expected call is compared with
     one call of its name, the most alike first; without one it counts 0.
     """
 
     called = "tool_args"
 
     def applies(self, case: Case) -> str:
-        """Return why there are no arguments to compare with."""
+        """Return why no arguments are available to compare with."""
         return super().applies(case) or ("" if _stating(case.tools or ()) else "no arguments are expected")
 
     def compared(self, expected: Sequence[ExpectedTool], made: Sequence[TracedCall]) -> Score:

@@ -57,14 +57,14 @@ def _bare(text: str) -> str:
 class TokenF1(RowMeasure):
     """2PR / (P + R) over the words shared with the ground truth, counted with repeats (SQuAD, Rajpurkar et al. 2016).
 
-    P is the shared part of the answer's words, R that of the ground truth's. Where either has no words, the value is 1
-    if both have none, else 0 (SQuAD 2.0's script).
+    P is the shared part of the answer's words, R the shared part of the ground truth's words. Where either has no
+    words, the value is 1 if both have none, else 0 (SQuAD 2.0's script).
     """
 
     called, needs = "token_f1", ("answer",)
 
     def applies(self, case: Case) -> str:
-        """Return why there is no ground truth to compare with."""
+        """Return why the case lacks a ground truth to compare with."""
         return _NOT_ANSWERABLE if not case.answerable else "" if case.ground_truth.strip() else "no ground truth"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
@@ -82,7 +82,7 @@ class CitationRecall(RowMeasure):
     by_name: ClassVar[bool] = True
 
     def applies(self, case: Case) -> str:
-        """Return why there is no page to cite."""
+        """Return why the case lacks a page to cite."""
         return "" if case.context_reference else "no relevant document"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
@@ -102,7 +102,7 @@ class EvidenceRecall(RowMeasure):
     called, needs = "evidence_recall", ("retrieval",)
 
     def applies(self, case: Case) -> str:
-        """Return why there is no quote to look for."""
+        """Return why the case lacks a quote to look for."""
         return "" if _quotes(case) else "no evidence quotes"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:

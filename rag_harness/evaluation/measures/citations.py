@@ -28,7 +28,7 @@ _NEEDS_NONE, _HAS_NONE = "it needs no citation", "it has no citation"
 class CitationMeasure(JudgedMeasure):
     """A measure of an answer's citations.
 
-    Where a source that it reads has no verdict, there is no score: the denominator never shrinks.
+    Where a source that it reads has no verdict, the answer gets no score: the denominator never shrinks.
     """
 
     asks = (CITATIONS,)

@@ -233,7 +233,7 @@ class CarriedFaithfulness(LateMeasure):
     needs = ("answer", "retrieval")
 
     def applies(self, case: Case) -> str:
-        """Return why there is no earlier turn."""
+        """Return why an earlier turn is missing."""
         return "" if case.query.history else NO_EARLIER
 
     def undefined(self, material: Material) -> str:  # noqa: ARG002 - ``later`` says so

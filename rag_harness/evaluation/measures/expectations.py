@@ -253,13 +253,13 @@ def demands_of(cases: Iterable[Case]) -> dict[str, str]:
 def found_in(
     case: Case, row: ExperimentResult, explained: bool = True, judged: Mapping[str, Any] | None = None
 ) -> list[ExpectationResult]:
-    """Return each expectation of a case, and what was found in an answer to it.
+    """Return each expectation of a case with its finding in an answer.
 
     Args:
         case: the case.
         row: its answer.
-        explained: whether what stands there instead of a missing text is looked for.
-        judged: detail of the judged score of ``expectations``, for those that need a model; None without one.
+        explained: whether to look for the words that the answer has instead of a missing text.
+        judged: detail of the judged score of ``expectations``, used by those that need a model; None without one.
     """
     return as_judged(looked_at(case.expect, _seen(case, row, explained)), judged)
 
@@ -385,10 +385,10 @@ def rubric_measure(name: str) -> RubricMeasure | None:
 def with_criteria(
     measures: Sequence[JudgedMeasure], rubrics: Mapping[str, Rubric], folder: Path
 ) -> list[JudgedMeasure]:
-    """Return measures, those of rubrics with their criteria.
+    """Return the measures. Measures of rubrics have their criteria.
 
     Raises:
-        SettingsError: there is no such rubric; suggests the nearest one.
+        SettingsError: a rubric does not exist. The message suggests the nearest one.
     """
     return [
         RubricMeasure(each.rubric_name, rubric_named(each.rubric_name, rubrics, folder))
@@ -448,14 +448,14 @@ class GoalReached(RowMeasure):
     """1 where the answers of a conversation have reached the goal of its simulated user, and 0 where not.
 
     The goal is reached when each of the scenario's ``reached`` was kept by some answer. A conversation has one value,
-    which stands at its first turn.
+    which belongs to its first turn.
     """
 
     called, of_conversation, looks_by_expectations = "goal_reached", True, True
     needs: tuple[Need, ...] = ("answer",)
 
     def applies(self, case: Case) -> str:
-        """Return why there is no goal that could be reached."""
+        """Return why the case lacks a goal that could be reached."""
         if case.scenario is None:
             return "no simulated user asks it"
         return "" if case.scenario.reached else "its scenario does not say when the goal is reached"

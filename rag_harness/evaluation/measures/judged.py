@@ -86,8 +86,8 @@ class JudgedMeasure(NamedMeasure, ABC):
     def undefined(self, material: Material) -> str:
         """Return why the measure is undefined for this answer, e.g. "an abstention"; empty where it is defined.
 
-        A case must not leave a mean because its pipeline did badly. So a missing context is no reason: where the
-        experiment retrieves, ``without_context`` says the score; elsewhere no case has one.
+        A case must not leave a mean because its pipeline did badly. So a missing context does not count as a reason.
+        Where the experiment retrieves, ``without_context`` has the score; elsewhere no case has a context.
         """
 
     def without_context(self, material: Material) -> Score | None:  # noqa: ARG002 - those that depend on it say so
@@ -107,9 +107,9 @@ class JudgedMeasure(NamedMeasure, ABC):
 
 
 def supported_share(found: Verdicts, of: str) -> Score:
-    """Return supported claims / claims. Where a claim has no verdict there is no score: the denominator never shrinks.
+    """Return supported claims / claims. A claim without a verdict leaves no score: the denominator never shrinks.
 
-    ``of`` names the text with the claims, for the reason where there are none.
+    ``of`` names the text with the claims, as the reason of a missing score has it.
     """
     detail = {**found.detail, "claims": [verdict_detail(verdict) for verdict in found.each]}
     why = unusable(found, of)
@@ -188,7 +188,7 @@ class Factuality(JudgedMeasure):
     asks = (Support("answer", "gold_pages"),)
 
     def applies(self, case: Case) -> str:
-        """Return why there is no relevant page to compare the answer with."""
+        """Return why the case lacks a relevant page to compare the answer with."""
         return "" if case.context_reference else "no relevant document"
 
     def undefined(self, material: Material) -> str:
@@ -343,7 +343,7 @@ class NuggetRecall(AgainstGroundTruth):
     """What an okay nugget weighs; a vital one weighs 1."""
 
     def applies(self, case: Case) -> str:
-        """Return why there is no nugget, or no ground truth that tells which are vital."""
+        """Return why the case lacks nuggets, or a ground truth that decides which are vital."""
         return no_truth(case) or ("" if any(one.quote.strip() for one in case.evidence) else _NO_QUOTES)
 
     def undefined(self, material: Material) -> str:
@@ -404,7 +404,7 @@ def vital(nugget: str, ground_truth: str) -> bool:
     """Return whether the ground truth has a figure of ``nugget``, or at least half of its content words.
 
     A nugget that is not vital is okay: a premise of the ground truth that it does not repeat. A content word has at
-    least four letters. The number of a list item is no figure.
+    least four letters. The number of a list item does not count as a figure.
     """
     numbered = _LIST_NUMBER.match(nugget)
     nugget = nugget[numbered.end() :] if numbered else nugget
@@ -431,7 +431,7 @@ class AnswerDiagnostic(AgainstGroundTruth):
     better, worst, needs = "lower", 1.0, ("answer", "retrieval")
 
     def undefined(self, material: Material) -> str:
-        """Return why there is no ground truth to compare with, or no claim."""
+        """Return why a ground truth to compare with, or a claim, is missing."""
         return super().undefined(material) or (ABSTAINED if material.abstained else "")
 
     def without_context(self, material: Material) -> None:

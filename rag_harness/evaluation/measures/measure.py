@@ -170,7 +170,7 @@ class RankingMeasure(RowMeasure):
     needs: tuple[Need, ...] = ("retrieval",)
 
     def applies(self, case: Case) -> str:
-        """Return why there is no relevant document."""
+        """Return why the case lacks a relevant document."""
         return "" if case.context_reference else NO_RELEVANT
 
     @abstractmethod
@@ -187,7 +187,7 @@ class RankingMeasure(RowMeasure):
 
 
 def is_of_conversation(measure: object) -> bool:
-    """Return whether a conversation has one value of a measure, which stands at its first turn."""
+    """Return whether a conversation has one value of a measure, which belongs to its first turn."""
     return bool(getattr(measure, "of_conversation", False))
 
 

@@ -43,7 +43,7 @@ def measure_named(text: str) -> Measure:
     """Return the measure of a name as a gate writes it: ``recall@5``, ``token_f1``.
 
     Raises:
-        SettingsError: there is no such measure, or its cutoff is not possible; suggests the nearest name.
+        SettingsError: the measure does not exist, or its cutoff is not possible. The message suggests the nearest name.
     """
     name, at, cutoff = text.strip().partition("@")
     by_its_name = measure_of_kind(name) or rubric_measure(name)
@@ -95,16 +95,16 @@ def parts_of(names: Iterable[str]) -> list[JudgedMeasure]:
     Measures without a judge add nothing.
 
     Raises:
-        SettingsError: a name is no measure; suggests the nearest one.
+        SettingsError: a name is not a measure. The message suggests the nearest one.
     """
     return list({measure.name: measure for name in names for measure in _parts(name)}.values())
 
 
 def columns_of(names: Iterable[str]) -> list[str]:
-    """Return the columns of a suite that is judged on ``names``: their parts, the named composites, and the study's.
+    """Return the columns of a suite judged on ``names``: their parts, the named composites, and the study's columns.
 
     Raises:
-        SettingsError: a name is no measure.
+        SettingsError: a name is not a measure.
     """
     wanted = list(names)
     parts = [measure.name for measure in parts_of(wanted)]

@@ -100,7 +100,7 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class Usefulness:
-    """Whether one chunk was useful for arriving at the ground truth; None where there is no verdict."""
+    """Whether one chunk was useful for arriving at the ground truth; None without a verdict."""
 
     value: float | None
     reason: str = ""
@@ -139,9 +139,9 @@ class Opinion(Protocol):
 class Judge(Protocol):
     """Answers the questions of judged measures: an LLM of role ``judge``, or the embedded judge. Reports say which.
 
-    ``asks_model``, ``deterministic`` and ``reads_conversation`` are read before the first question, of the class where
-    all three stand there. A judge without them is taken as one that asks no model, may change its mind, and reads what
-    was said before.
+    ``asks_model``, ``deterministic`` and ``reads_conversation`` are read before the first question, from the class
+    where it has all three. A judge without them counts as one that asks no model, may change its verdicts, and reads
+    earlier turns.
     """
 
     @property
@@ -198,7 +198,7 @@ ABSTENTIONS = (TOO_SHORT, REPEATS, NO_SUMMARY, OTHER_LANGUAGE)
 
 
 def no_truth(of: Case | Material) -> str:
-    """Return why there is no ground truth to compare with; empty where there is one."""
+    """Return why the case lacks a ground truth to compare with; empty where it has one."""
     if not of.answerable:
         return NOT_ANSWERABLE
     return "" if of.ground_truth.strip() else NO_GROUND_TRUTH
@@ -228,9 +228,9 @@ class SourceVerdict:
 
     Attributes:
         source: number of the source in the prompt, from 1, as citations name it.
-        value: 1 full, 0.5 partial, 0 none; some judges give a probability. None where there is no verdict.
+        value: 1 full, 0.5 partial, 0 none; some judges give a probability. None without a verdict.
         quote: the words of the source that support the claim; empty where none do, or the judge named none.
-        reason: why there is no verdict, or no quote.
+        reason: why the verdict or the quote is missing.
     """
 
     source: int
@@ -307,12 +307,12 @@ MEETS_FROM = 0.5
 
 @dataclass(frozen=True, slots=True)
 class MaterialOfCase(Material):
-    """An answer with what its case expects of it.
+    """An answer with the expectations of its case.
 
     Attributes:
-        expected: the case's expectations, with what the row alone tells of each.
+        expected: the case's expectations, each with its result by the row alone.
         criteria: all criteria that a judge is asked about, each once.
-        rubrics: the rubrics that the answer is held against, by name.
+        rubrics: the rubrics that the answer is judged by, by name.
     """
 
     expected: tuple[ExpectationResult, ...] = ()
@@ -330,7 +330,7 @@ class CriterionVerdict:
         quote: the words of the answer that decide it; empty where no words do.
         start: where in the answer the quote begins; -1 where there is none.
         end: where the quote ends.
-        reason: why there is no verdict, or what the judge says of it.
+        reason: why the verdict is missing, or the judge's explanation.
     """
 
     criterion: str

@@ -116,7 +116,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> dict[str, dict[
     A query without results in the run scores 0. Queries that only the run has are left out.
 
     Raises:
-        SettingsError: there is no such measure, or it is not of a ranking.
+        SettingsError: the measure does not exist, or is not about rankings.
     """
     wanted = dict(zip(measures, map(_ranking_measure, measures), strict=True))
     cutoffs = [measure.cutoff for measure in wanted.values()]

@@ -295,7 +295,7 @@ def cassette_text(file: Path) -> str:
     """Return the text of a file of recordings.
 
     Raises:
-        OSError, ValueError: it cannot be read, is no text, or is longer than any recording.
+        OSError, ValueError: the file cannot be read, is not text, or is longer than any recording.
     """
     size = file.stat().st_size
     if size > MOST_CASSETTE_BYTES:

@@ -26,7 +26,7 @@ _SENDS = ("socket.connect", "socket.sendto", "socket.sendmsg")
 
 
 def internet_address(connection: Any, address: Any) -> tuple[str, int] | None:
-    """Return the host and port of a socket's address; None where it is no address of the internet."""
+    """Return the host and port of a socket's address; None where it is not an address of the internet."""
     if getattr(connection, "family", 0) not in _FAMILIES or not isinstance(address, tuple):
         return None
     return str(address[0]), int(address[1])

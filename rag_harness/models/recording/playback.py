@@ -305,7 +305,7 @@ def answering_app() -> Iterator[AppCalls]:
 
 
 def no_app_answers() -> bool:
-    """Return whether what runs here is no app that answers a trial."""
+    """Return whether no app answers a trial here."""
     return _of_trial.get() is None
 
 
@@ -336,7 +336,7 @@ class AppCassettes(Cassettes):
 
 
 class AppPlayback(Playback):
-    """The rules of a run for calls of apps. It notes what becomes of them."""
+    """The rules of a run for calls of apps. It notes the result of each."""
 
     def find(self, asked: CleanedRequest) -> Recorded | None:
         found, calls = super().find(asked), _of_trial.get()

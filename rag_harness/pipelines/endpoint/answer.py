@@ -422,7 +422,7 @@ _READS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def raw_of(document: Any) -> str:
-    """Return the beginning of an answer, for a row without a readable one."""
+    """Return the beginning of an unreadable answer. The row stores it."""
     return json.dumps(document, ensure_ascii=False)[:_RAW]
 
 

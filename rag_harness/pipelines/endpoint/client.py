@@ -95,13 +95,14 @@ class McpSession:
 
 
 def tool_content(response: Any, name: str) -> dict[str, Any]:
-    """Return the result of a call for the paths: ``text`` (all texts joined), ``content``, ``structuredContent``.
+    """Return the result of a call as paths address it: ``text`` (all texts joined), ``content``,
+    ``structuredContent``.
 
     If a tool has no structured content, but its text is a JSON object, ``structuredContent`` is that object.
 
     Raises:
         ModelCallError: the server or the tool reports an error.
-        ModelOutputError: the response is no result of a tool.
+        ModelOutputError: the response is not the result of a tool.
     """
     result = _result_of(response, name)
     content = result.get("content", [])
@@ -207,8 +208,8 @@ def refused(response: Any, said: str, name: str, where: str) -> Exception:
 class ServiceReply:
     """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds.
 
-    ``sent`` is the request as it was sent, and ``session`` that of the next turn; None where there is none. ``spans``
-    are those of its trace; None where the service sends none.
+    ``sent`` is the request as it was sent, and ``session`` the session of the next turn; None without one. ``spans``
+    are the spans of its trace; None where the service sends none.
     """
 
     document: Any
@@ -399,9 +400,9 @@ class Client:
         """Return the JSON of an answer.
 
         Raises:
-            SessionLostError: the service has forgotten what was said before.
-            ModelCallError: it is another error of the service.
-            ModelOutputError: it is no answer.
+            SessionLostError: the service has lost the conversation.
+            ModelCallError: the service reports another error.
+            ModelOutputError: the response is not an answer.
         """
         document = heard.document()
         if self._spec.kind == "mcp":

@@ -22,11 +22,11 @@ def parsed_json(content: bytes, name: str, kind: str) -> Any:
 
     Args:
         content: the whole body.
-        name: the name of the service, for messages.
+        name: the name of the service in messages.
         kind: the content type.
 
-        Raises:
-            ModelOutputError: the body is no UTF-8, no JSON (HTML, cut short, empty), or nested too deeply.
+    Raises:
+        ModelOutputError: the body is not UTF-8, not JSON (HTML, cut short, empty), or nested too deeply.
     """
     try:
         text = content.decode("utf-8-sig")

@@ -57,14 +57,14 @@ def asked_version(spec: EndpointSpec, url: str, headers: dict[str, str], rootdir
     """Ask a service for its version and return it.
 
     Args:
-        spec: the service; ``spec.version`` says how to ask.
+        spec: the service; ``spec.version`` has the request.
         url: the service's address, with the values of its variables.
         headers: headers of the request; they are not sent to another host.
         rootdir: the folder in which a command runs.
         timeout: seconds that a call may take.
 
     Raises:
-        PrerequisiteError: there is no version, or no valid one. No question was asked yet.
+        PrerequisiteError: the service states no version, or an invalid one. No question was asked yet.
     """
     how = spec.version
     try:
@@ -78,7 +78,7 @@ def asked_version(spec: EndpointSpec, url: str, headers: dict[str, str], rootdir
 
 
 class _NoVersionError(Exception):
-    """There is no version; the message says why."""
+    """The service states no version. The message has the reason."""
 
 
 def _of_command(command: str, rootdir: Path) -> str:

@@ -76,7 +76,7 @@ class Placing:
         return PageTexts(self._texts)
 
     def text_of(self, doc_id: str) -> str:
-        """Return the text of a document; empty where there is no such document."""
+        """Return the text of a document; empty where the document does not exist."""
         return self._texts.get(doc_id, "")
 
     def place(self, contexts: Sequence[Context]) -> PlacedContexts:
@@ -106,10 +106,10 @@ class Placing:
         )
 
     def _by_id(self, text: str, doc_id: str) -> str:
-        """Return how well the text of a context goes with the document that its id tells.
+        """Return how well the text of a context agrees with the document that its id names.
 
-        A service may shorten texts or join them, so one run of words in common is enough. Of a text of fewer words than
-        a run, all have to stand there in one sequence.
+        A service may shorten texts or join them, so one run of words in common is enough. A text with fewer words than
+        a run has to be there whole, in one sequence.
         """
         if not words_of(text):
             return NO_TEXT

@@ -38,12 +38,12 @@ class Template:
 
     A string that is only one placeholder becomes the value with its type. In a longer string the value becomes text.
     A placeholder with ``?`` at its end is optional: without a value, its key or item is left out. ``{{*history}}`` in
-    a list inserts the items of the value. A question with nothing before it has an empty history.
+    a list inserts the items of the value. The first question of a conversation has an empty history.
 
     Args:
         value: any JSON.
-        where: the place of the template, for messages.
-        has_session: whether ``{{session}}`` may stand in it. Its key is left out as long as there is no session.
+        where: the place of the template, as messages name it.
+        has_session: whether it may contain ``{{session}}``. Its key is left out until a session exists.
 
     Raises:
         SettingsError: a placeholder has a name that no query has.
@@ -225,7 +225,7 @@ def sent_history(query: Query, limits: HistoryLimits, where: str) -> SentHistory
     A turn is a message of the user with all messages up to the next one.
 
     Raises:
-        ModelCallError: there are limits, and the history is no list of messages.
+        ModelCallError: limits are set, and the history is not a list of messages.
     """
     history = query.inputs.get("history")
     if history is None:
@@ -325,11 +325,11 @@ class SessionTurn:
             self.sessions.check_not_lost(document, status, self.query)
 
     def after(self, document: Any, is_new: bool = False) -> SessionId | None:
-        """Return the session of the next turn, by an answer. ``is_new`` says that the answer is no recording.
+        """Return the session of the next turn, by an answer. ``is_new`` says that the answer is not from a recording.
 
         Raises:
-            ModelOutputError: the answer states no id that can be used, or the id of another conversation.
-            SessionLostError: it states the id of another session.
+            ModelOutputError: the answer states no usable id, or the id of another conversation.
+            SessionLostError: the answer states the id of another session.
         """
         found = self.sessions.after(document, self)
         if is_new:
@@ -356,7 +356,7 @@ class Sessions:
         """Return a question in the session of the turns before it.
 
         Raises:
-            SessionLostError: turns were asked before it, and nobody knows in which session.
+            SessionLostError: earlier turns were asked in an unknown session.
         """
         session: SessionId | None = query.inputs.get(SESSION)
         if session is None and any(not message.get("failed") for message in _history(query, "assistant")):
@@ -454,7 +454,7 @@ def checked_id(value: Any, where: str) -> SessionId:
     """Return the id of a session.
 
     Raises:
-        ModelOutputError: it is no text of one to ``LONGEST_ID`` characters, and no whole number.
+        ModelOutputError: the id is neither a text of one to ``LONGEST_ID`` characters nor a whole number.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -543,10 +543,10 @@ class Request:
         return self.content if self.known is None else _bytes_of(self.known)
 
     def in_session(self, session: SessionId | None) -> Request:
-        """Return the request as it is sent in a session; as it is, where there is none.
+        """Return the request as it is sent in a session; unchanged without a session.
 
         Raises:
-            ModelOutputError: the session stands in a header, and its id cannot.
+            ModelOutputError: the session is sent in a header, and its id is not valid there.
         """
         return self if session is None or self.within is None else self.within(session)
 

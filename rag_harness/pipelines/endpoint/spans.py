@@ -118,7 +118,7 @@ class SpanInbox:
                 trace.take(span)
 
     def refuse(self, why: str) -> None:
-        """Note why a request could not be read, for the message of a trial that waits in vain."""
+        """Note why a request could not be read. The message of a trial that waits in vain has it."""
         self._refused = why
 
     async def spans_of(self, trace: AwaitedTrace, seconds: float, late: float) -> list[SpanRecord]:

@@ -43,8 +43,8 @@ class FileValue(NamedTuple):
 def values_of_file(stream: BinaryIO) -> Iterator[FileValue]:
     """Yield the values of a file.
 
-    Where the first line is no JSON, a value ends where its brackets are closed; else it ends with its line, so that one
-    line that is broken does not take the others with it.
+    Where the first line is not JSON, a value ends where its brackets are closed. Else it ends with its line, so that
+    one broken line does not spoil the others.
 
     Raises:
         DataError: a value is too long.
@@ -124,7 +124,7 @@ _FRACTION = re.compile(r"\.([0-9]{1,12})")
 def flat_attributes(said: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield nested attributes under names with dots; items of a list of objects have their number in the name.
 
-    ``{"a": {"b": 1}, "c": [{"d": 2}]}`` is ``a.b = 1`` and ``c.0.d = 2``. Null is no value.
+    ``{"a": {"b": 1}, "c": [{"d": 2}]}`` is ``a.b = 1`` and ``c.0.d = 2``. Null does not count as a value.
     """
     for name, value in said.items():
         whole = f"{prefix}{name}"
@@ -341,11 +341,11 @@ class TraceFile:
     """The traces of a file.
 
     Args:
-        file: a JSON object or list a line or over several lines, of one of the formats that are known; which one, each
-            says itself.
+        file: JSON objects or lists, one a line or over several lines, in one of the known formats. The content tells
+            which.
 
     Raises:
-        DataError: the file cannot be read, or lines are no spans; lists the problems as ``file:line: …``.
+        DataError: the file cannot be read, or lines are not spans. The message lists the problems as ``file:line: …``.
     """
 
     def __init__(self, file: Path) -> None:

@@ -260,7 +260,7 @@ class TrialSpans(SpanProcessor):
 
     @staticmethod
     def _started_by(trial: TracedTrial, span: ReadableSpan) -> Worker | None:
-        """Return the worker here, where a trial has started it. Its spans are the trial's, whoever asks for them."""
+        """Return the worker here if a trial has started it. Its spans belong to that trial, whatever else uses it."""
         if kind_in(span.attributes or {}) not in TELLS_WORK:
             return None
         worker = worker_here()
@@ -310,7 +310,7 @@ def traced_trial(provider: Any, name: str, attributes: Mapping[str, str]) -> Ite
         attributes: its attributes.
 
     Raises:
-        PrerequisiteError: there is no provider, or it drops the root span. Nothing was asked yet.
+        PrerequisiteError: no provider is set, or it drops the root span. The app was not asked yet.
     """
     asked = _checked(trace.get_tracer_provider() if provider is None else provider)
     spans, tracer = _spans_at(asked), asked.get_tracer("rag_harness")

@@ -100,7 +100,7 @@ def _older(span: SpanRecord, side: Side) -> Iterator[SaidMessage]:
 
 
 def _in_events(span: SpanRecord, name: str) -> Any:
-    """Return a value that stands in an event of the span, for instrumentations that put content there."""
+    """Return a value from an event of the span: some instrumentations put content there."""
     return next((structured(event.attributes[name]) for event in span.events if name in event.attributes), None)
 
 
@@ -231,10 +231,10 @@ class ToolSeen:
     """A call of a tool.
 
     Attributes:
-        span: the span of the tool; where it has none, that of the model which asked for it.
+        span: the span of the tool; without one, the span of the model that requested it.
         name: the tool's name.
-        arguments: what it was given; None where it is not told.
-        result: what it returned; None where it is not told.
+        arguments: its arguments; None where the trace lacks them.
+        result: its result; None where the trace lacks it.
         has_span: whether the span is the tool's own.
     """
 

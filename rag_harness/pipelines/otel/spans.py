@@ -223,7 +223,7 @@ def flat_list(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]
 
 
 def structured(value: Any) -> Any:
-    """Return what a JSON text says; any other value, and a text that is no JSON, as it is."""
+    """Return the value of a JSON text. Other values, and texts that are not JSON, are returned as they are."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:
@@ -250,7 +250,7 @@ def spans_of_request(request: Any) -> Iterator[SpanRecord]:
     """Yield the spans of a request, in its order.
 
     Raises:
-        TraceError: it is no request of OTLP, or a span of it has no ids.
+        TraceError: the value is not a request of OTLP, or a span of it has no ids.
     """
     if not isinstance(request, Mapping) or not isinstance(request.get("resourceSpans"), list):
         raise TraceError("This is no OTLP/JSON: it is no object with a list resourceSpans.")
@@ -364,7 +364,7 @@ def protobuf_of(request: Mapping[str, Any]) -> bytes:
 
 
 def said_of_protobuf(reply: bytes) -> dict[str, Any] | None:
-    """Return what a backend says to a request in protobuf, as OTLP/JSON has it; None where that is no protobuf."""
+    """Return the response of a backend to a request in protobuf, in OTLP/JSON's form; None where it is not protobuf."""
     with _messages():
         from google.protobuf.json_format import MessageToDict
         from google.protobuf.message import DecodeError

@@ -57,10 +57,10 @@ class FoundDocument:
 
 
 def retrieved_by(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
-    """Return what a search has found, best first; None where its span does not tell.
+    """Return the documents that a search found, best first; None where its span lacks them.
 
     Raises:
-        TraceError: what it names is no document.
+        TraceError: the span names something that is not a document.
     """
     items = flat_list(span.attributes, "retrieval.documents")
     found = _described(items) if items else _by_genai(span)
@@ -254,17 +254,17 @@ SEEN = "seen"
 
 @dataclass(frozen=True, slots=True)
 class SeenStep:
-    """A step as a trace tells it.
+    """A step of a trace.
 
     Attributes:
         span: the span that it is read from.
-        kind: what it does; empty where it joins what several searches found.
-        name: what it is called.
-        ms: what it took, without the steps inside of it, in milliseconds.
-        input: what went in.
-        output: what came out, where that is no documents.
-        found: the documents that a search or a reranker returned, best first; None where its span does not tell.
-        model_call: of a step that asks a model.
+        kind: its kind; empty where it joins the results of several searches.
+        name: its name.
+        ms: its time without the steps inside of it, in milliseconds.
+        input: its input.
+        output: its output, unless that is documents.
+        found: the documents that a search or a reranker returned, best first; None where its span lacks them.
+        model_call: the call of a step that asks a model.
         detail: notes.
     """
 
@@ -321,7 +321,7 @@ def _timed(steps: Sequence[SeenStep], tree: SpanTree) -> list[SeenStep]:
 
 
 def _calls(tree: SpanTree) -> list[tuple[SpanRecord, ModelCall]]:
-    """Return the calls of models: the innermost spans, for a framework and a client may both have one of a call."""
+    """Return the calls of models: the innermost spans. A framework and a client may both have a span of one call."""
     models = {span.span_id: span for span in tree.spans if kind_of(span) == "llm" and is_call(span)}
     around = tree.nearest(models)
     inside: dict[str, int] = {}
@@ -543,16 +543,16 @@ def prompted(
 ) -> list[int] | None:
     """Return the documents that a model was given for the answer, by number, in the order of the prompt.
 
-    They stand in the prompt of the call that gave the answer, or of a call whose reply stands in that prompt.
+    They are in the prompt of the call that gave the answer, or of a call whose reply is in that prompt.
 
     Args:
-        documents: what was found.
-        calls: the calls of models that are no part of a search, in their order.
-        prompts: prompts that were made; they count where no call tells its own.
+        documents: the documents that were found.
+        calls: the calls of models outside searches, in their order.
+        prompts: prompts that were made; they count where no call has its own.
         answer: the answer of the app.
 
     Returns:
-        None: prompts or texts are not told. Empty: a prompt is told, and no document stands in it.
+        None: the trace lacks prompts or texts. Empty: the trace has a prompt, and it contains no document.
     """
     if not documents or len(documents) > _MOST_DOCUMENTS:
         return None

@@ -167,7 +167,8 @@ _WORD = re.compile(r"\S+\s*")
 def chunk_fixed(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
     """Cut one page every ``max_tokens`` tokens, between words. Code and tables are cut between lines that fit.
 
-    Each chunk repeats up to ``overlap`` tokens of the one before. A chunk's section is that of its first character.
+    Each chunk repeats up to ``overlap`` tokens of the one before. A chunk's section is the section of its first
+    character.
 
     Raises:
         ChunkTooLongError: a single character is longer than ``max_tokens``.
@@ -202,7 +203,8 @@ def _words(text: str, block: MarkdownBlock) -> Iterator[MarkdownBlock]:
 def chunk_sliding(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
     """Cut one page at the borders of its blocks, into ``least`` to ``max_tokens``. A shorter page is one chunk.
 
-    Each chunk repeats up to ``overlap`` tokens of the one before. A chunk's section is that of its first character.
+    Each chunk repeats up to ``overlap`` tokens of the one before. A chunk's section is the section of its first
+    character.
 
     Raises:
         ChunkTooLongError: a single character is longer than ``max_tokens``.

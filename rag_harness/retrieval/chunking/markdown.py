@@ -268,7 +268,7 @@ def unmarked(markdown: str, references: dict[str, Any] | None = None) -> str:
 
 
 def _columns(lines: Sequence[str]) -> int:
-    """Return the number of columns of table rows without a header. 0 if the first line is no row, or is a header."""
+    """Return the number of columns of table rows without a header. 0 if the first line is not a row, or is a header."""
     first, second = (lines[n].strip() if n < len(lines) else "" for n in (0, 1))
     headed = second.startswith("|") and not second.strip("|:- ")
     if headed or len(first) < 2 or not (first.startswith("|") and first.endswith("|")):

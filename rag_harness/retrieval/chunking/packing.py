@@ -386,10 +386,10 @@ class HeadingPlaces:
         return self._places[first : max(first + 1, bisect_right(self._starts, end - 1))]
 
     def chunk(self, index: int, piece: Piece, place: HeadingPlace | None = None, path: Sequence[str] = ()) -> Chunk:
-        """Return the chunk of ``piece`` with the place ``place``, by default that of its first character.
+        """Return the chunk of ``piece`` at ``place``, by default the place of its first character.
 
-        Its metadata is that of the page and ``heading``, ``anchor``, ``section_ids`` (the anchors of all places in it);
-        ``module``, ``module_title`` and ``chapter`` if the front matter names a module; ``url`` if it has one.
+        Its metadata has the page's metadata, ``heading``, ``anchor`` and ``section_ids`` (the anchors of all places in
+        it); ``module``, ``module_title`` and ``chapter`` if the front matter names a module; ``url`` if it has one.
         """
         found = place or self.at(piece.start)
         held = [each.anchor for each in self.within(piece.start, piece.end) if each.anchor]

@@ -61,11 +61,11 @@ OpenPoints: TypeAlias = Callable[[Settings, Path, str], LivePoints]
 
 
 def opening_of(index: str) -> OpenPoints:
-    """Return what opens the registered ``index`` so that it can change: ``open_points`` of its module.
+    """Return the function that opens the registered ``index`` for changes: ``open_points`` of its module.
 
     Raises:
-        RegistryError: there is no such index.
-        SettingsError: it cannot change while it is searched.
+        RegistryError: the index is not registered.
+        SettingsError: the index cannot change while it is searched.
     """
     module = module_of("indexes", index)
     found = getattr(import_module(module), "open_points", None)

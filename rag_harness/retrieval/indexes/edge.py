@@ -378,7 +378,7 @@ class EdgeIndex:
                 points.write(made)
 
     def _change_older(self, points: ShardPoints, vectors: Matrix) -> bool:
-        """Make the shard of an older one. Return False where none can be used: then the graph is made anew."""
+        """Make the shard from an older one. Return False where none can be used: then the graph is built in full."""
         if len(vectors) < GRAPH_FROM or self._rebuild_in or not self._folder.embedder:
             return False
         older = older_shard(self._folder, points)

@@ -388,13 +388,13 @@ def fill(
 
     Args:
         collection: the collection.
-        content: its content, for the metadata.
+        content: its content, which the metadata states.
         chunks: its chunks, in order.
         vectors: shape (n, d); row i belongs to chunk i.
         clock: the clock for waiting.
 
     Raises:
-        CriticalError: it has other content, or is not ready in time.
+        CriticalError: the collection has other content, or is not ready in time.
     """
     make_or_check(collection, content)
     report("uploading", 0, len(chunks), "chunks")
@@ -521,7 +521,7 @@ def states(client: Any, names: Sequence[str] = ()) -> Iterator[CollectionState]:
     """Yield the state of this package's collections, sorted by name, or of the named ones.
 
     Raises:
-        SettingsError: there is no collection of that name.
+        SettingsError: no collection has that name.
     """
     there = [each.name for each in client.get_collections().collections]
     ours = sorted(name.removesuffix(POINTS) for name in there if _is_ours(name))
@@ -537,7 +537,7 @@ def drop(client: Any, name: str) -> None:
     """Remove a collection with its alias. A run that searches or fills it ends with an error.
 
     Raises:
-        SettingsError: there is no collection of that name, or it does not belong to this package.
+        SettingsError: no collection has that name, or it does not belong to this package.
     """
     list(states(client, [name]))
     client.delete_collection(f"{name}{POINTS}")

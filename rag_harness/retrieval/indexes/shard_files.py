@@ -54,11 +54,11 @@ class ShardFolder:
             return None
 
     def said(self, name: str) -> int:
-        """Return a number of the marker: ``count`` of points, or ``graph``, those with numbers below are in the graph.
+        """Return a number of the marker: ``count`` of points, or ``graph``: points with lower numbers are in the graph.
 
         Raises:
-            OSError: there is no marker.
-            ValueError: it has no such number.
+            OSError: the marker is missing.
+            ValueError: the marker lacks the number.
         """
         found = json.loads(regular_bytes(self.path / MARKER))
         if not isinstance(found, dict) or not isinstance(found.get(name, 0), int):
@@ -66,7 +66,7 @@ class ShardFolder:
         return int(found.get(name, 0))
 
     def fault(self, count: int) -> str:
-        """Return why this is no shard of ``count`` points; empty where it may be opened."""
+        """Return why this is not a shard of ``count`` points; empty where it may be opened."""
         try:
             marker = json.loads(regular_bytes(self.path / MARKER))
             if (marker["digest"], marker["count"]) != (self.digest, count):

@@ -115,7 +115,7 @@ def save_calibration(folder: Path, calibration: Calibration) -> Path:
     """Write the calibration, one label a line, so that a review shows changes; return the file.
 
     Raises:
-        DataError: the name is no file name.
+        DataError: the name is not a file name.
     """
     if not _NAME.fullmatch(calibration.name):
         raise DataError(f"--name {calibration.name!r} is no name: letters, digits, '.', '_' and '-' only.")
@@ -129,10 +129,10 @@ def save_calibration(folder: Path, calibration: Calibration) -> Path:
 
 
 def read_calibrations(folder: Path) -> list[Calibration]:
-    """Read all calibrations of a folder, by their names; none where there is no folder.
+    """Read all calibrations of a folder, by their names; none where the folder does not exist.
 
     Raises:
-        DataError: a file is no calibration; names the file and the fault.
+        DataError: a file is not a calibration. The message has the file and the fault.
     """
     return [_read(file) for file in sorted(folder.glob("*.json"))]
 

@@ -91,10 +91,10 @@ def calibration_of(scores: ExperimentScores, calibrations: Sequence[Calibration]
 
 
 def labels_of(calibration: Calibration, scores: ExperimentScores) -> list[LabelledScore]:
-    """Return the labels that apply to these scores: of its answers in the slice, or of answers outside any run.
+    """Return the labels that apply to these scores: labels of answers in the slice, or of answers outside any run.
 
     Raises:
-        DataError: there is no such label.
+        DataError: no label applies.
     """
     found = [
         label

@@ -47,7 +47,7 @@ def read_lines(file: Path, problems: list[str]) -> Iterator[FileLine]:
     """Yield the lines of ``file``. Unreadable lines are added to ``problems``.
 
     Raises:
-        DataError: there is no such file, or it is no text.
+        DataError: the file does not exist, or is not text.
     """
     text = _text(file)
     if file.suffix.lower() == ".csv":
@@ -126,7 +126,7 @@ def key_of(item: str, sheet: Path, key: Path | None) -> tuple[str, str]:
     """Return the row of an item.
 
     Raises:
-        DataError: there is no key, or the item is not in it.
+        DataError: the key is missing, or lacks the item.
     """
     file = key or sheet.with_suffix("").with_suffix(ENDING)
     rows = _read(file)
@@ -387,7 +387,7 @@ def read_scored(output: Path, measure: str, judge: str = "") -> ScoredAnswers:
     """Read rows and scores of ``output``. ``judge`` names the judge, where several have scored.
 
     Raises:
-        DataError: there are no answers, the measure is not judged, or several judges have scored and none is named.
+        DataError: no answers exist, the measure is not judged, or several judges have scored and none is named.
     """
     judged_measure(measure)
     rows = _rows(output)
@@ -403,10 +403,10 @@ def read_scored(output: Path, measure: str, judge: str = "") -> ScoredAnswers:
 
 
 def _version(output: Path, measure: str) -> int:
-    """Return the version of a measure's scores in a folder; of a rubric, that of the criteria that were asked.
+    """Return the version of a measure's scores in a folder; for a rubric, the version of its criteria that were judged.
 
     Raises:
-        DataError: experiments were held against different criteria of a rubric.
+        DataError: experiments were judged by different criteria of a rubric.
     """
     if rubric_measure(measure) is None:
         return judged_measure(measure).version
@@ -421,8 +421,8 @@ def judged_measure(name: str) -> JudgedMeasure:
     """Return the judged measure of that name.
 
     Raises:
-        SettingsError: there is no such measure.
-        DataError: it needs no judge.
+        SettingsError: the measure does not exist.
+        DataError: the measure needs no judge.
     """
     found = measure_named(name)
     if not isinstance(found, JudgedMeasure):
@@ -509,7 +509,7 @@ def _unknown_row(item: Item, rows: Mapping[Item, ExperimentResult], known: Seque
 
 
 def unknown_short(kind: str, name: str, known: Sequence[str], where: str) -> str:
-    """Say that there is no such answer, with the nearest name: a run has too many to list all."""
+    """Return the message that an answer does not exist, with the nearest name. A run has too many names to list all."""
     hint = unknown(kind, name, known).partition(" Known:")[0]
     return f"{hint} {where} has {len(known)} answers."
 

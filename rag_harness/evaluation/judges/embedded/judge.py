@@ -261,7 +261,7 @@ def readable_material(material: Material) -> Material:
 
 
 def _as_written(found: Verdicts, read: ComparableText, written: str) -> Verdicts:
-    """Return the verdicts on claims as they stand in the text as it was written."""
+    """Return the verdicts on claims, with the claims as the original text has them."""
     spans = [read.span(verdict.claim.start, verdict.claim.end) for verdict in found.each]
     claims = [Claim(written[start:end], start, end) for start, end in spans]
     each = tuple(replace(verdict, claim=claim) for verdict, claim in zip(found.each, claims, strict=True))

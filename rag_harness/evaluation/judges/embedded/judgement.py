@@ -258,7 +258,7 @@ _REMEMBERED = 160_000
 
 
 class JudgementReading:
-    """Computes judgements; synchronous, for one thread.
+    """Computes judgements; synchronous, used by one thread.
 
     Args:
         embedder: makes the embedder that the coefficients were fitted with; called for the first text.
@@ -323,7 +323,7 @@ class JudgementReading:
         return _packed(sentences, count(sentences), self._embedder.max_tokens)
 
     def _answer(self, text: str) -> Encoded:
-        """Return the readable part of ``text``. The last text is cached, for it is compared with several sources."""
+        """Return the readable part of ``text``. The last text is cached: it is compared with several sources."""
         if text not in self._answers:
             self._answers = {text: encode(ReadPassage(_head(text)), self._embedder.pieces)}
         return self._answers[text]

@@ -398,7 +398,7 @@ class KnownSentences:
 
 
 def share_among(words: frozenset[str], others: frozenset[str]) -> float:
-    """Return the share of ``words`` that is in ``others``; 0 where there are no words."""
+    """Return the share of ``words`` that is in ``others``; 0 without words."""
     return len(words & others) / len(words) if words else 0.0
 
 

@@ -154,7 +154,7 @@ def _is_topic(word: str, asked: AskedTerms, question: str, stated: StatementInde
 
 
 def _clauses(here: dict[str, tuple[int, bool]], statement: Statement) -> list[int]:
-    """Return the tokens of the clauses that the question's words stand in; of its subject's alone where that denies."""
+    """Return the tokens of the clauses with words of the question; of its subject's clause alone if that denies."""
     clauses = {statement.clauses[place] for place, _ in here.values()}
     first = next(iter(here.values()))[0]
     own = statement.clause(first)

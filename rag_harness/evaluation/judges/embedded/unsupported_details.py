@@ -302,7 +302,7 @@ def unsaid_number(claim: Sentence, known: KnownSentences) -> str:
 
 
 def _is_converted(said: Quantity, claim: Sentence) -> bool:
-    """Return whether a figure stands in brackets behind another one: "350 °F (175 °C)"."""
+    """Return whether a figure follows another one in brackets: "350 °F (175 °C)"."""
     return bool(said.unit) and _BEFORE_BRACKET.search(claim.text[max(0, said.start - 30) : said.start]) is not None
 
 
@@ -457,7 +457,7 @@ def _in_place(place: int, word: str, claim: Sentence, sentence: Sentence) -> str
 
 
 def _own(sentence: Sentence) -> frozenset[str]:
-    """Return the words that deny something and have opposites of their own: "closed" is no negation here."""
+    """Return the words that deny something and have opposites of their own, such as "closed"."""
     return frozenset(word for word in sentence.denials if senses(word))
 
 

@@ -66,7 +66,7 @@ class Statement:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The term of each token; a number stands for itself."""
+        """The term of each token; the term of a number is the number."""
         return tuple(compared(token.lower) for token in self.tokens)
 
     @cached_property
@@ -123,7 +123,7 @@ def is_rate(one: Quantity) -> bool:
 
 
 def compared(word: str) -> str:
-    """Return the form in which a lower-case word is compared; a number stands for itself."""
+    """Return the form in which a lower-case word is compared; a number only loses its commas."""
     if word[:1].isdigit():
         return word.replace(",", "")
     if word in _ORDER:
@@ -179,14 +179,14 @@ class StatementIndex:
 
 @dataclass(frozen=True)
 class AskedTerms:
-    """What a question asks about: each term with the lower-case word that it stands for."""
+    """The terms that a question asks about, each with its lower-case word."""
 
     words: dict[str, str]
 
     def within(self, statement: Statement) -> dict[str, tuple[int, bool]]:
-        """Return for each term that a statement has its token, and whether the word there is its opposite.
+        """Return the token of each term that a statement has, and whether the word there is the term's opposite.
 
-        What stands in the clause of the first term goes before what other clauses have.
+        Tokens in the clause of the first term take precedence over those in other clauses.
         """
         found: dict[str, tuple[int, bool]] = {}
         near: range | None = None
@@ -378,7 +378,7 @@ def _closest(statement: Statement, word: str, at: int) -> int:
 
 
 def clause_rivals(own: Sequence[ValuePlace], asked: AskedTerms, stated: StatementIndex) -> list[ValuePlace]:
-    """Return the clauses without the phrase that have words of the question: another value may stand there."""
+    """Return the clauses without the phrase that have words of the question: they may have another value."""
     taken = {(id(one.statement), clause) for one in own for clause in _clauses(one)}
     found = []
     for statement in stated.all:
