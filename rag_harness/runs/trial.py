@@ -1,4 +1,4 @@
-"""One trial: a pipeline answers one case, for the first time, once more or from given hits.
+"""One trial: a pipeline answers one case, once, repeatedly or from given hits.
 
 Its output or its failure becomes a row.
 """

@@ -99,7 +99,7 @@ def all_with_wrong(tables: Mapping[str, SuiteTable]) -> dict[str, SuiteTable]:
 
 
 def that_answer(tables: Mapping[str, SuiteTable]) -> dict[str, SuiteTable]:
-    """Return the tables without the column where everything is declined: to answer nothing is no lead."""
+    """Return the tables; one whose answers are all declined comes without the column, so that it cannot lead."""
     return {name: table if _answers(table) else _without(table) for name, table in tables.items()}
 
 

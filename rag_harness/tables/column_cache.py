@@ -452,10 +452,10 @@ def _end(stream: BinaryIO, least: int, length: int) -> int:
 
 
 def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: int) -> Iterator[RowBlock]:
-    """Yield the blocks of a result file, one at a time; none where there is no file.
+    """Yield the blocks of a result file, one at a time; nothing without a file.
 
-    The blocks of a file with several pieces are kept beside it. A kept block is used where its lines, the cases, the
-    measures and the code are unchanged.
+    The blocks of a file with several pieces are cached beside it. A cached block is used where its lines, the cases,
+    the measures and the code are unchanged.
 
     Args:
         rows: the file.

@@ -114,7 +114,7 @@ def limit_text(limit: tuple[str, float] | None) -> str:
 
 
 def call_end(text: str) -> int:
-    """Return where the call ends that a text begins with: behind ``pass^3(token_f1>=0.5)``; 0 where it is no call."""
+    """Return where the call at the start of a text ends: behind ``pass^3(token_f1>=0.5)``; 0 without a call."""
     opened = text.find("(")
     if opened < 0 or any(sign in text[:opened] for sign in "<>=!)"):
         return 0
@@ -260,11 +260,11 @@ class Gate:
 
     ``calibrated`` asks for the mean that people would give, estimated from their labels of some answers.
     ``confidence``, in per cent, asks for evidence: without enough of it the gate neither passes nor fails.
-    ``otherwise`` says what to do where the condition does not hold; it may be empty. ``test`` replaces how
-    the operator would have a difference bounded: ``paired`` by a paired test, ``robust`` by bounds without assumptions,
-    which need more cases. ``expected`` is the reason why a gate is known to
-    fail: then it is no failure when the gate fails, and a failure when it passes. ``over`` asks for several answers to
-    each question, ``turns`` for whole conversations.
+    ``otherwise`` says what to do where the condition is not met; it may be empty. ``test`` replaces the operator's own
+    way of bounding a difference: ``paired`` is a paired test, ``robust`` bounds it without assumptions, which needs
+    more cases. ``expected`` is the reason why a gate is known to fail. Such a gate does not fail the run when it fails,
+    and fails the run when it passes. ``over`` asks for several answers to each question, ``turns`` for whole
+    conversations.
     """
 
     suite: str
@@ -327,7 +327,7 @@ def parse_gate(text: str, k: int) -> Gate:
     """Read a gate; ``@k`` becomes the option's k.
 
     Raises:
-        SettingsError: the text is no gate; shows the text, the wrong part, and an example.
+        SettingsError: the text is not a gate; shows the text, the wrong part, and an example.
     """
     if marked := _XFAIL.fullmatch(text):
         return _expected(text, marked[1], k)
