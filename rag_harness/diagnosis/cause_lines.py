@@ -180,15 +180,16 @@ def row_of_trial(output: Path, manifest: RunManifest, trial: str) -> ExperimentR
 
 
 def first_broken(output: Path, manifest: RunManifest, trial: str, measure: str) -> str:
-    """Return the first expectation, or criterion of a rubric, that a trial does not keep, with what stands there.
+    """Return the first expectation, or criterion of a rubric, that a trial does not meet, with what the answer has.
 
-    Empty without one, and where the file of rows is too large to be read for one trial.
+    Empty without one, and where the file of rows is too large for reading it for one trial.
 
     Args:
         output: folder of the run.
         manifest: the run.
         trial: the trial's id.
-        measure: what the gate is on: of that of a rubric, its criteria are looked at, of any other the expectations.
+        measure: the gate's measure. With the measure of a rubric, the criteria are looked at, with any other the
+            expectations.
     """
     files = {output / record.file for record in manifest.suites.values()}
     if sum(file.stat().st_size for file in files if file.is_file()) > _LARGEST:
@@ -234,7 +235,7 @@ def _details(output: Path, manifest: RunManifest, row: ExperimentResult) -> dict
 
 
 def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[str]:
-    """Return what is expected of a trial and not kept, with what stands there; and what could not be checked."""
+    """Return the unmet expectations of a trial, each with what the answer has, and those that could not be checked."""
     if not row.ok:
         return []
     return [

@@ -125,7 +125,7 @@ def quality_lines(found: SuiteTable, writer: LineWriter) -> Iterator[Line]:
 
 
 def _tells(found: SuiteTable, name: str) -> bool:
-    """Whether a measure has values. Measures of few questions are left to the report, which says how many they are."""
+    """Whether a measure has values. Expectations of fewer than half of the questions are left to the report."""
     return found.has(name) and (name != "expectations" or 2 * len(found.values(name, {})) >= len(found.ids))
 
 

@@ -274,7 +274,7 @@ def figure_cell(entry: Entry, name: str) -> str:
 
 
 def race_fate(outcome: RaceOutcome, entry: Entry) -> str:
-    """Return what became of a configuration in the race."""
+    """Return the result of a configuration in the race."""
     if entry.name == outcome.winner:
         return "chosen"
     if entry.why:
