@@ -198,8 +198,7 @@ def standalone_of(case: Case, shelf: CorpusView | None) -> str:
 
 
 def changed_turns(case: Case, row: ExperimentResult, standalone: str) -> dict[str, Case]:
-    """Return the case with one part of its turn changed, by the name of the change. Changes without effect are left
-    out.
+    """Return the case with one part of its turn changed, by the name of the change, without changes of no effect.
 
     Args:
         case: the case with the history of its data.
