@@ -414,7 +414,7 @@ def _plain_question(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _without_gold(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a question that its paragraph does not answer: the paragraph is no evidence, and stays as a label."""
+    """Return a question that its paragraph does not answer: the paragraph is not evidence, and stays as a label."""
     plain = _without(values, "answers", "context")
     return {**plain, "answerable": False, "paragraph_without_answer": values.get("context")}
 

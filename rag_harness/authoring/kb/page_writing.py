@@ -189,7 +189,7 @@ def body_of(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without differences that a checkout may make: line ends and a byte order mark are no edit."""
+    """Return a text without differences that a checkout may make: line ends and a byte order mark are not an edit."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 

@@ -95,7 +95,7 @@ def read_query_lines(file: Path) -> ParsedFile[QueryLine]:
     """Read a file with one JSON object a line, or a table: CSV, TSV or Parquet.
 
     Raises:
-        DataError: there is no such file, or it has another form; says what makes lines of it.
+        DataError: the file is missing, or has another form; the message says what converts it to lines.
     """
     read: ParsedFile[QueryLine] = ParsedFile(file)
     if is_table(file) and file.is_file():
@@ -290,7 +290,7 @@ _TURNS_SHOWN = 60
 
 
 def turns(read: ParsedFile[QueryLine]) -> list[CheckResult]:
-    """Return the check of the turns of all conversations; none where there is no conversation."""
+    """Return the check of the turns of all conversations; none without conversations."""
     found = [(line, query) for line, query in read.entries if query.turn is not None]
     if not found:
         return []
@@ -524,7 +524,7 @@ def _multi_hop(material: Material, read: Queries) -> CheckResult:
 
 
 def _alone(material: Material, query: QueryLine) -> list[str]:
-    """Return the pages that contain every quote, for a query with quotes from several pages."""
+    """Return the pages that contain every quote of a query with quotes from several pages."""
     quotes = [fold(each.quote) for each in query.evidence]
     named = dict.fromkeys(each.filename for each in query.evidence)
     pages = [page for name in named if len(named) > 1 and (page := material.pages.get(name))]

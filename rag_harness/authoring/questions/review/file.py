@@ -131,7 +131,7 @@ class ReviewFile:
     """The questions of a file, followed by the rejected ones.
 
     Raises:
-        DataError: the file is no file of questions.
+        DataError: the file is not a file of questions.
     """
 
     def __init__(self, file: Path) -> None:
