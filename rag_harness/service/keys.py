@@ -40,9 +40,9 @@ class Principal:
         key_id: the key's id; None if the server has no keys.
         label: the key's name.
         scopes: what the principal may do.
-        collection: the only collection that the principal can see; None is any.
+        collection: the only collection that the principal can see; None means any.
         rate: its own rate, e.g. ``60/minute``; empty is the server's.
-        quota: how many questions it may ask in all; None is no quota.
+        quota: total number of questions that it may ask; None means unlimited.
     """
 
     key_id: int | None
@@ -106,9 +106,9 @@ def make_key(
         db: the database of its digest.
         scopes: what the key may do.
         label: its name in lists and traces.
-        collection: the only collection that the key can see; None is any.
+        collection: the only collection that the key can see; None means any.
         rate: its own rate, e.g. ``60/minute``; empty is the server's.
-        quota: how many questions it may ask in all; None is no quota.
+        quota: total number of questions that it may ask; None means unlimited.
     """
     key = KEY_PREFIX + token_urlsafe(_BYTES)
     kept = " ".join(scope for scope in SCOPES if scope in set(scopes))
@@ -231,13 +231,13 @@ class RateLeft:
 
 
 class Rates:
-    """The rates of one server.
+    """The request rates of one server.
 
     Rates use the monotonic clock. If the machine's clock were used and set back an hour, a key would be locked out for
     that hour.
 
     Args:
-        default: the rate of keys without their own, e.g. ``600/minute``; empty is no limit.
+        default: the rate of keys without their own, e.g. ``600/minute``; empty means unlimited.
         now: the clock, in seconds.
     """
 
@@ -247,7 +247,7 @@ class Rates:
         self._lock = Lock()
 
     def count(self, principal: Principal) -> RateLeft | None:
-        """Count a request and return what is left; None if there is no rate, as on a server without keys.
+        """Count a request and return what is left; None without a rate, as on a server without keys.
 
         Raises:
             ProblemError: 429 if the rate is exceeded; the request does not count then.
