@@ -298,8 +298,8 @@ class SecondAsking:
     Args:
         chat: the model, at a temperature of its own.
         prompts: the experiment's templates.
-        varies_sources: whether to change the order of the sources and leave one out, for a reader whose answers never
-            vary.
+        varies_sources: whether to change the order of the sources and leave one out; used for a reader whose answers
+            never vary.
     """
 
     chat: ChatModel
@@ -344,8 +344,9 @@ class Confidence:
 
     Args:
         saved: the saved calibration, or None.
-        made_of: gives what the signals are made of, for the row and for comparison with the calibration.
-        weights: of the formula.
+        made_of: returns the parts that the signals depend on; the row and the comparison with the calibration need
+            them.
+        weights: the weights of the formula.
     """
 
     saved: SavedConfidence | None

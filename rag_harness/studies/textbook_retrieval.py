@@ -126,7 +126,7 @@ class Selection:
 
 
 def selected_text(inputs: Any) -> Selection | None:
-    """Return the selection; None if the query has no such input, or it is no text."""
+    """Return the selection; None if the query has no such input, or it is not a text."""
     value = inputs.get("selected_text")
     return Selection(value) if isinstance(value, str) else None
 
