@@ -137,7 +137,7 @@ def documents_folder(folder: Path, kb: str, done: Started) -> Documents:
     """Return the folder of documents, relative to ``folder``. Note how many it has and why it was chosen.
 
     Raises:
-        DataError: there is no document in the folders that were searched.
+        DataError: none of the searched folders has a document.
     """
     named = kb or next((name for name in USUAL_FOLDERS if _has_pages(folder / name)), "")
     named = named or ("." if _has_pages_at_its_top(folder) else "")
@@ -257,7 +257,7 @@ _KINDS = ("endpoint", "space")
 
 
 def write_schemas(folder: Path, done: Started) -> None:
-    """Write the schemas below ``folder``, those of another version anew.
+    """Write the schemas below ``folder``, also over those of another version.
 
     Raises:
         DataError: a file cannot be written.
@@ -534,12 +534,12 @@ _OLD = "golden.json"
 def start(folder: Path, kb: str = "") -> Started:
     """Write a test file, the ini keys, drafted questions, schemas for editors and lines of ``.gitignore``.
 
-    Existing files are left alone, but for schemas of another version.
+    Existing files are left alone, except schemas of another version.
 
     Without ``kb``, the folder of documents is searched for.
 
     Raises:
-        DataError: there is no document, or nothing in the documents can be read.
+        DataError: no document is found, or nothing in the documents can be read.
     """
     done = Started()
     documents = documents_folder(folder, kb, done)

@@ -63,7 +63,7 @@ _FIRST_SKIPPED = 20
 
 @dataclass
 class Arrived:
-    """What came of an evaluation: ids of questions with a row, and of which an earlier run has made it.
+    """The result of an evaluation: ids of questions with a row, and of those with a row of an earlier run.
 
     Attributes:
         not_run: questions that were not asked, with the reason.

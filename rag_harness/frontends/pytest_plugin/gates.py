@@ -406,7 +406,7 @@ class RunGates:
         """The run that --rag-compare names.
 
         Raises:
-            DataError: there is no run of that name.
+            DataError: no run has that name.
         """
         from rag_harness.tables.baseline import edited_said, has_digest, load_saved_run
 
