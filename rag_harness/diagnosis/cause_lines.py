@@ -159,7 +159,7 @@ def label_lines(label: str, text: str, most: int = 4) -> list[str]:
     return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body or [""])]
 
 
-# One trial as its row has it, for a person who wants to see it whole: without an answer, or with one that is right.
+# One whole trial as its row has it, also one without an answer, or with a right one.
 
 _MOST_LINES = 12
 _MOST_TURNS, _LINES_OF_MESSAGE = 6, 2

@@ -180,7 +180,7 @@ def gate_bar(said: Mapping[str, Any], gate: Gate, tone: Tone, ident: str) -> str
     unit = said.get("unit", "share")
     other = gate.right if isinstance(gate.right, Reference) else None
     if other:
-        # The interval is that of the difference, and the threshold is the other's value plus the offset.
+        # The interval is the difference's, and the threshold is the other's value plus the offset.
         value, threshold = value - threshold + other.offset, other.offset
     low, high = interval
     ends = min(low, value) if isfinite(low) else None, max(high, value) if isfinite(high) else None

@@ -130,7 +130,7 @@ def _names_this_machine(host: str) -> bool:
     found = _HOST.fullmatch(host)
     if found is None or int(found["port"] or 0) >= 1 << 16:
         return False
-    # An address of version 6 stands in brackets, and nothing else does.
+    # An address of version 6 is in brackets, and nothing else is.
     return is_this_machine(found["name"]) if found["name"] else is_this_machine(found["six"]) and ":" in found["six"]
 
 

@@ -196,7 +196,7 @@ def _taken(rows: sqlite3.Connection, key_id: int | None) -> bool:
 
 def _used_up(principal: Principal) -> ProblemError:
     detail = f"This key was good for {principal.quota} questions, and they were asked. Ask its maker for another."
-    # Waiting does not help. So there is no Retry-After, and clients with OpenAI's SDK are told not to try again.
+    # Waiting does not help. So Retry-After is not sent, and clients with OpenAI's SDK are told not to try again.
     return ProblemError(429, "quota_used_up", detail, {"x-should-retry": "false"})
 
 

@@ -237,7 +237,7 @@ def _logged(row: sqlite3.Row) -> Logged:
     return Logged(row["id"], began, row["decision"], row["confidence"], row["thumb"], row["comment"], *said)
 
 
-# Questions by the traces of a file, in the form for labelling, whoever has answered them.
+# Questions by the traces of a file, in the form for labelling, with answers of any experiment.
 
 
 class ExportedQuestions:

@@ -279,7 +279,7 @@ class ColumnCache(Generic[_Block]):
                 said = opened.metadata() or {}
                 if not BlockInputs(**json.loads(said["made"])).serves(self._wanted):
                     return None
-                arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is no dict
+                arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is not a dict
                 return self._kind.of(arrays, json.loads(said["texts"]))
         except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
             log.warning("%s cannot be read and is made again: %s", file, error)

@@ -443,7 +443,7 @@ def _changes(name: str, now_run: SavedRun, before_run: SavedRun, wanted: Sequenc
     chosen = tested_measures(known, wanted, now_run.gated.get(name, ()))
     each_of = (_change(name, measure, now, before, clusters, measure in chosen) for measure in known)
     changes = [change for change in each_of if change is not None]
-    # Where no case differs, no sign flip changes anything: that is no test, and no reason to correct the others.
+    # Where no case differs, no sign flip changes anything: this is not a test, and not a reason to correct the others.
     tested = [change for change in changes if change.p is not None]
     raw = [change.p for change in tested if change.p is not None]
     corrected = zip(tested, holm(raw), holm_counts(raw, ALPHA), strict=True) if raw else ()

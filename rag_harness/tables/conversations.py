@@ -33,7 +33,7 @@ from rag_harness.tables.clusters import TURN
 from rag_harness.tables.suite_table import CaseState, Column, SuiteTable
 from rag_harness.tables.wording import counted
 
-# What became of conversations that simulated users play: how they ended, at their goal or not, and what users cost.
+# The outcomes of conversations that simulated users play: how they ended, at their goal or not, and what users cost.
 
 AT_LIMIT, UNFINISHED = "the most turns were asked", "not finished"
 _MOST_NAMED = 3

@@ -347,7 +347,7 @@ def _are(changes: Sequence[MeasureChange], alike: str = "") -> str:
 
 # Says in sentences what changed between two runs: in which direction, how sure that is, and what else differs.
 #
-# Terminal, page and Markdown show the same sentences. Every number in them stands in the tables below them, too.
+# Terminal, page and Markdown show the same sentences. Every number in them is in the tables below them, too.
 
 _RUN_DIFF_SENTENCES_NAMED = 4
 _DIFFERENCES = 6

@@ -187,7 +187,7 @@ def _known_type(text: str) -> tuple[str, str]:
 
 def _listed(text: str) -> list[str]:
     r"""Return the texts between commas. A text with a comma is in quotes, or has ``\,``."""
-    # A line break in a text is no end of a row, and csv takes it for one.
+    # A line break in a text does not end a row, but csv takes it for an end.
     plain = text.replace("\\,", "\0").replace("\n", "\1").replace("\r", "\2")
     rows: Iterator[list[str]] = csv.reader([plain], skipinitialspace=True)
     found = [each.replace("\0", ",").replace("\1", "\n").replace("\2", "\r").strip() for each in next(rows, [])]

@@ -193,7 +193,7 @@ def _plain(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
-# Checks a page before it is kept: it follows the plan, is no copy, and agrees with its other version.
+# Checks a page before it is accepted: it follows the plan, is not a copy, and agrees with its other version.
 
 
 class WrittenPageReader:

@@ -137,7 +137,7 @@ def _add_query(read: ParsedFile[QueryLine], number: int, line: str) -> None:
         return
     turns, wrong = lines_of(line)
     if "scenario" in raw:
-        turns = turns[:1]  # the gold of a scenario is that of each of its turns
+        turns = turns[:1]  # each turn of a scenario has the scenario's gold
     read.entries += [(number, turn) for turn in turns]
     read.problems += [TextAtLine(number, f"{said.rstrip('.')}. Mend the entry.") for said in wrong]
 

@@ -113,7 +113,7 @@ def field_of(space: Space, settings: Settings) -> Field:
     if len(found) < 2:
         raise SettingsError(f"{space.where}: there is nothing to compare: only the configuration of today is left.")
     first, *others = found.values()
-    # Where two are equal, the order decides: that of the file must not.
+    # Where two are equal, this order decides: the order of the file must not.
     return Field((first, *sorted(others, key=lambda each: each.name)), left_out)
 
 

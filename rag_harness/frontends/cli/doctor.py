@@ -137,7 +137,7 @@ class Presence(NamedTuple):
         return [f"{self.state:<7} {self.what}: {first}", *(f"        {line}" for line in (*others, *remedy))]
 
 
-# Is the chat endpoint there, and does it take the key? One request, for its list of models; nothing is generated.
+# Is the chat endpoint there, and does it take the key? One request asks for its list of models; nothing is generated.
 
 _SECONDS = 10
 _REFUSED = (401, 403)

@@ -249,7 +249,7 @@ def _some(number: int) -> str:
 
 # Schemas by which editors complete the TOML files of services and spaces.
 #
-# They are files of the suite, so that they work offline. ``init`` writes those of another version anew, and ``doctor``
+# They are files of the suite, so that they work offline. ``init`` replaces those of another version, and ``doctor``
 # names them.
 
 SCHEMAS_FOLDER = ".rag_harness"
@@ -345,7 +345,7 @@ def ignore_results(folder: Path, done: Started) -> None:
         done.kept.append(file)
 
 
-# The keys of the suite in an ini file: written if there is no file, printed if there is one.
+# The keys of the suite in an ini file: written if the file is missing, printed if it exists.
 
 _OWN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
 """Files that pytest always takes for its configuration, whatever they contain, in the order of its search."""

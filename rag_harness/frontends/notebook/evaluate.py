@@ -449,7 +449,7 @@ def check_service(asked: Experiment, parts: RunParts, cases: Sequence[Case]) -> 
         check_ready(spec, cast("EndpointPipeline", asked.pipeline), queries, access_of(parts.settings))
 
 
-# ``evaluate`` and ``aevaluate``: a pipeline, questions and measures -> what came of it.
+# ``evaluate`` and ``aevaluate``: a pipeline, questions and measures -> an ``Evaluation``.
 
 
 def evaluate(

@@ -174,7 +174,7 @@ class NotebookRecord:
                 return {}
             found = foreign_text(output, record, self.data.documents)
         except (RagHarnessError, OSError):
-            return {}  # the documents cannot be read: nothing can be held against them
+            return {}  # the documents cannot be read: nothing can be compared with them
         return found.fields()
 
     def _earlier(self, output: Path, data: str, mine: SuiteRecord) -> dict[str, SuiteRecord]:

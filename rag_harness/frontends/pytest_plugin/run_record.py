@@ -244,7 +244,7 @@ class RunRecord:
                 return suite
             found = foreign_text(self._session.output, suite, data.documents)
         except (RagHarnessError, OSError):
-            return suite  # the documents cannot be read: nothing can be held against them
+            return suite  # the documents cannot be read: nothing can be compared with them
         return suite.model_copy(update=found.fields())
 
     def _is_ours(self, name: str) -> bool:

@@ -407,7 +407,7 @@ class RagSession:
         parts = RunParts(
             self.share, scrub, self.cases.data, self._leased_meter() if self.settings.engine == "ray" else None
         )
-        # The controller of an xdist run asks services once, for its workers and for itself.
+        # The controller of an xdist run asks services once, on behalf of its workers and itself.
         parts.told_versions = versions_told(self.config) or (self.versions_for_workers if self._is_controller else {})
         self.closing.callback(parts.flush)
         return parts

@@ -382,7 +382,7 @@ def placed(names: Sequence[str], places: Sequence[tuple[float, float]], within: 
 
 def _around(x: float, y: float, wide: float) -> Iterator[Area]:
     tall = SMALL + 2
-    # Names stand beside error bars, not on them; farther out only where nearer positions are taken.
+    # Names are beside error bars, not on them; farther out only where nearer positions are taken.
     for far in (_NEAR, 2.5 * _NEAR, 4 * _NEAR):
         for up in (y - far - tall + 4, y + far - 4):
             yield Area(x + 6, up, x + 6 + wide, up + tall)

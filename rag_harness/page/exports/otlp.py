@@ -205,7 +205,7 @@ class WordsOfTrial:
 #
 # A row says how long its steps took and in which order, not when each began. So a span begins where the one before it
 # ends, and ``rag_harness.starts`` is ``inferred``. Ids are made of what makes a row: the same row has the same spans,
-# whoever sends them and however often. https://github.com/open-telemetry/semantic-conventions-genai
+# whichever machine sends them and however often. https://github.com/open-telemetry/semantic-conventions-genai
 
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _OPERATION = "gen_ai.operation.name"

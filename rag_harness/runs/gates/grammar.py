@@ -17,7 +17,7 @@ from rag_harness.core.types import GOLDEN, limit_of
 #
 # ``pass^3(citation_recall)`` is the chance that all of 3 answers are right, ``worst_of_3(token_f1)`` the mean worst
 # value of 3, and ``flip_rate(token_f1>=0.5)`` the chance that of 2 answers one is right and one is wrong. An answer is
-# right where the measure has its best value, or where it holds the condition that stands behind the measure.
+# right where the measure has its best value, or where it meets the condition behind the measure's name.
 
 PromiseKind: TypeAlias = Literal["pass^", "worst_of_", "flip_rate"]
 PROMISE_FORMS = "pass^3(…), worst_of_3(…) or flip_rate(…)"
@@ -131,7 +131,7 @@ def call_end(text: str) -> int:
 # ``conversation(all(expectations))`` is the share of conversations in which every turn is right,
 # ``conversation(mean(faithfulness))`` the mean of the conversations' means, ``conversation(worst(recall@5))`` the mean
 # of their worst turns, and ``drift(recall@5)`` how much a value changes from one turn to the next. A turn is right
-# where the measure has its best value, or where it holds the condition that stands behind the measure.
+# where the measure has its best value, or where it meets the condition behind the measure's name.
 
 TurnsKind: TypeAlias = Literal["all", "mean", "worst", "drift"]
 TURN_FORMS = "conversation(all(…)), conversation(mean(…)), conversation(worst(…)) or drift(…)"
@@ -404,7 +404,7 @@ def _expected(text: str, rest: str, k: int) -> Gate:
 
 
 def _body(text: str, body: str) -> tuple[str, str, str]:
-    # The comparison of a promise stands behind its parentheses: pass^3(token_f1>=0.5) >= 0.9.
+    # The comparison of a promise follows its parentheses: pass^3(token_f1>=0.5) >= 0.9.
     found = _COMPARISON.search(body, call_end(body))
     if found is None:
         raise wrong(text, f"no comparison in {body.strip()!r}; use one of {' '.join(_OPERATORS)}")

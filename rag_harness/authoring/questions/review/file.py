@@ -151,7 +151,7 @@ class ReviewFile:
                 known[row["query_id"]] = row["query"]
                 rejected.append((line, row))
             elif known[row["query_id"]] != row["query"]:
-                # The questions were written anew after the rejection, and a new question got its id.
+                # The questions were written again after the rejection, and a new question got its id.
                 self._others.append(line)
         self._lines.add(rejected)
         self._held = held
