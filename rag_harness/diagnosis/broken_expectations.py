@@ -40,16 +40,17 @@ _Holds = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class BrokenFact:
-    """An expectation that an answer does not keep, and where what it demands is.
+    """An expectation that an answer does not meet, and where the demanded text or page is.
 
     Attributes:
         expectation: what is demanded.
-        said: what stands in the answer instead.
-        lost: where what it demands was lost; None where the prompt had it, or where it is about no source.
-        there: the source of the prompt that has it; for what is forbidden, the source that the answer has it from.
+        said: what the answer has instead.
+        lost: where the demanded text was lost; None where the prompt had it, or where the expectation is about no
+            source.
+        there: the source of the prompt that has it; of a forbidden text, the source that the answer has it from.
         nowhere: whether no page has it.
         stale: the outdated page that the answer follows; empty where it follows none.
-        in_part: whether the answer has the text that it should consist of, and more.
+        in_part: whether the answer has more than the text that it should consist of.
     """
 
     expectation: Expectation
@@ -197,7 +198,7 @@ def _page_with(part: _Part, shelf: CorpusView | None) -> str:
 
 
 def _by_candidates(missing: QuoteFact, part: _Part, row: ExperimentResult) -> QuoteFact:
-    """Return how near a page came to the prompt, where nobody knows the index: candidates name their documents."""
+    """Return how near a page came to the prompt, by the documents of the candidates, where the index is not known."""
     if part.text:
         return missing
     ranks = [n for n, each in enumerate(row.candidates, 1) if part.holds(document_of(each.chunk_id), "")]

@@ -159,7 +159,7 @@ def label_lines(label: str, text: str, most: int = 4) -> list[str]:
     return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body or [""])]
 
 
-# One trial as its row has it, for a person who wants to see it whole: without an answer, or with one that is right.
+# One whole trial as its row has it, also one without an answer, or with a right one.
 
 _MOST_LINES = 12
 _MOST_TURNS, _LINES_OF_MESSAGE = 6, 2
@@ -180,15 +180,16 @@ def row_of_trial(output: Path, manifest: RunManifest, trial: str) -> ExperimentR
 
 
 def first_broken(output: Path, manifest: RunManifest, trial: str, measure: str) -> str:
-    """Return the first expectation, or criterion of a rubric, that a trial does not keep, with what stands there.
+    """Return the first expectation, or criterion of a rubric, that a trial does not meet, with what the answer has.
 
-    Empty without one, and where the file of rows is too large to be read for one trial.
+    Empty without one, and where the file of rows is too large for reading it for one trial.
 
     Args:
         output: folder of the run.
         manifest: the run.
         trial: the trial's id.
-        measure: what the gate is on: of that of a rubric, its criteria are looked at, of any other the expectations.
+        measure: the gate's measure. With the measure of a rubric, the criteria are looked at, with any other the
+            expectations.
     """
     files = {output / record.file for record in manifest.suites.values()}
     if sum(file.stat().st_size for file in files if file.is_file()) > _LARGEST:
@@ -234,7 +235,7 @@ def _details(output: Path, manifest: RunManifest, row: ExperimentResult) -> dict
 
 
 def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[str]:
-    """Return what is expected of a trial and not kept, with what stands there; and what could not be checked."""
+    """Return the unmet expectations of a trial, each with what the answer has, and those that could not be checked."""
     if not row.ok:
         return []
     return [

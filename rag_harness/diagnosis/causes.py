@@ -10,7 +10,7 @@ from rag_harness.core.progress import report
 # The names of causes of failure, for code that shows causes without importing what finds them.
 #
 # A trial has a cause, which is found by its evidence and by running it again. Its category follows from scores alone
-# (``measures.judged.categories``) and stands in tables of categories, never beside a cause.
+# (``measures.judged.categories``) and is shown in tables of categories, never beside a cause.
 
 JUDGE_DOUBTFUL, NOISE, GOLD_DOUBTFUL = "Judge Doubtful", "Noise", "Gold Doubtful"
 OUTDATED_INFO, RETRIEVAL_MISS, LOGIC_FAILURE = "Outdated Info", "Retrieval Miss", "Logic Failure"
@@ -39,9 +39,9 @@ CAUSE_MEANINGS = {
 """What each cause means, as the end of a sentence."""
 
 
-# One line of advice for each cause. A detail without a line has that of its cause.
+# One line of advice for each cause. A detail without a line has its cause's line.
 #
-# Advice never names a part or an option that a pipeline does not have: whoever answers with an own search is not told
+# Advice never names a part or an option that a pipeline does not have: a user with an own search is not advised
 # to set ours. What an experiment is made of says which it has.
 
 REMEDIES: Mapping[tuple[str, str], str] = {

@@ -74,7 +74,7 @@ class CorpusView:
         return span is not None and 0 < last <= span[0]
 
     def passage(self, doc_id: str, quote: str) -> str:
-        """Return the paragraph of a page with ``quote`` in it; the quote alone where there is no such page."""
+        """Return the paragraph of a page with ``quote`` in it; the quote alone where the page is missing."""
         span = self._span(doc_id, quote)
         if span is None:
             return quote
@@ -190,15 +190,15 @@ _BEGINS_INSIDE = re.compile(r"^\s*[a-zà-ÿ,;.)%]")
 
 
 def other_version(quote: str, chunks: Sequence[str], page: str, answer: str = "") -> str:
-    """Return the piece of a chunk that stands in place of ``quote`` and that the page does not have; else empty.
+    """Return the piece of a chunk that replaces ``quote`` and that the page does not have; else empty.
 
-    It has most of the words of the quote, in their order and but for figures; or some of them, and a figure that the
-    page does not have and the answer says.
+    The piece has most of the words of the quote, in their order, figures aside. Or it has some of them, and a figure
+    that is in the answer and not in the page.
 
     Args:
         quote: a passage of the page.
         chunks: texts that were sent as of this page.
-        page: bare words of the page as it is now; nothing is known without them.
+        page: bare words of today's page; without them the result is empty.
         answer: what was answered.
     """
     if not page:
@@ -297,7 +297,7 @@ def border_beside(quote: str, chunk: str, page: str) -> str:
 
 
 def _span(text: str, page: str) -> tuple[int, int] | None:
-    """Return where a text stands in a page, white space aside."""
+    """Return the place of a text in a page, white space aside."""
     found = re.search(r"\s+".join(map(re.escape, text.split())), page) if text.strip() else None
     return found.span() if found else None
 

@@ -139,7 +139,7 @@ def _or(values: npt.NDArray[np.float64], others: npt.NDArray[np.float64] | float
 
 
 def _failed(table: SuiteTable, place: int) -> str:
-    """Return the failed category of an answer; empty where its category is no failure."""
+    """Return the failed category of an answer; empty where its category is not a failure."""
     category = table.categories[place] if table.categories else ""
     return category if category in FAILED_CATEGORIES else ""
 

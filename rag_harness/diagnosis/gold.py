@@ -174,7 +174,7 @@ def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_
 
 
 def _once(placed: Iterable[_Placed]) -> list[_Placed]:
-    """Return figures without those that stand beside the same words: an answer may repeat one 20,000 times."""
+    """Return figures without repetitions next to the same words: an answer may repeat one 20,000 times."""
     return list({(each.figure, each.beside): each for each in placed}.values())
 
 
@@ -257,14 +257,14 @@ _NOTHING_SHARED = 0.25
 
 @dataclass(frozen=True, slots=True)
 class QuoteFact:
-    """Where one quote is. An empty ``quote`` stands for the whole page, where a case has no quotes.
+    """The place of one quote. An empty ``quote`` means the whole page, where a case has no quotes.
 
     Attributes:
-        needed: whether the ground truth depends on it.
-        rank: first-stage rank of the first candidate that holds it; None where none does.
-        position: position in the context, from 1, of the first chunk that holds it; None where none does.
-        version: the piece that came of its page in its place, and that the page does not have; empty where none did.
-        sent: number of characters that came of its page or chunk, and the full number, 0 where not known; only for
+        needed: whether the ground truth depends on the quote.
+        rank: first-stage rank of the first candidate with the quote; None without one.
+        position: position in the context, from 1, of the first chunk with the quote; None without one.
+        version: the piece that its page's chunk has instead, and that the page does not have; empty without one.
+        sent: number of characters of its page or chunk that were sent, and the full number, 0 where not known; only for
             ``without``.
     """
 
@@ -411,7 +411,7 @@ def _of_chunks_that_came(fact: QuoteFact, row: ExperimentResult, shelf: CorpusVi
 
 
 def _other_version(fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> str:
-    """Return what came of a page, or is in the index, in place of a quote, where the page itself is known."""
+    """Return what was sent of a page, or is in the index, in place of a quote; empty where the page is not known."""
     if shelf is None or not fact.quote or fact.filename not in shelf.documents:
         return ""
     came = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == fact.filename]

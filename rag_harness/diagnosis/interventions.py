@@ -29,7 +29,7 @@ class InterventionGold:
 
     Attributes:
         chunks: whole chunks that contain the needed quotes.
-        passages: the needed quotes alone, a chunk each; none where a page stands for its quotes.
+        passages: the needed quotes alone, a chunk each; none where a page is used as its quotes.
         superseded: ids of outdated pages.
     """
 
@@ -61,7 +61,7 @@ def _chunk(said: RetrievedChunk, known: Chunk | None) -> Chunk:
 def gold_chunks(hits: Sequence[Hit], facts: GoldFacts, shelf: CorpusView | None) -> list[Chunk]:
     """Return chunks with the needed quotes: from the context, else from the index, else the paragraph itself.
 
-    Where a page stands for its quotes, all its chunks are returned.
+    Where a page is used as its quotes, all its chunks are returned.
     """
     found: dict[str, Chunk] = {}
     for fact in facts.needed:
@@ -183,9 +183,9 @@ def as_asked(case: Case, row: ExperimentResult) -> Case:
 
 
 def standalone_of(case: Case, shelf: CorpusView | None) -> str:
-    """Return the question of a later turn in words that need nothing said before it; empty where nobody knows them.
+    """Return the question of a later turn in words that need no earlier turn; empty where they are not known.
 
-    Where nobody wrote it, it is made by rules, of the words that were said before and the index has.
+    Where nobody wrote it, rules make it from words of the earlier turns that the index has.
     """
     if not case.query.history:
         return ""
@@ -198,12 +198,12 @@ def standalone_of(case: Case, shelf: CorpusView | None) -> str:
 
 
 def changed_turns(case: Case, row: ExperimentResult, standalone: str) -> dict[str, Case]:
-    """Return the case with one thing of its turn changed, by the name of the change, where that changes anything.
+    """Return the case with one part of its turn changed, by the name of the change, without changes of no effect.
 
     Args:
         case: the case with the history of its data.
         row: the row of its trial.
-        standalone: its question in words that need nothing said before it; empty where nobody knows them.
+        standalone: its question in words that need no earlier turn; empty where they are not known.
     """
     asked, found = as_asked(case, row), {}
     if standalone and standalone != asked.query.text:
@@ -332,7 +332,7 @@ def _lost(agent: AgentFacts, gold: GoldFacts, first: Callable[..., str]) -> tupl
 
 
 def _has(search: TracedSearch, fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> bool:
-    """Whether a search found a quote; its page, where nobody knows which chunks hold the quote."""
+    """Whether a search found a quote, or its page where the chunks with the quote are not known."""
     if not fact.quote:
         return fact.filename in search.documents
     knows_index = shelf is not None and shelf.knows_index

@@ -101,9 +101,9 @@ def politely(text: str, seed: int) -> Changed:
 
 
 def enumerated_otherwise(text: str, seed: int) -> Changed:  # noqa: ARG001 - there is only one way to do it
-    """Reverse what the question lists: "A, B and C", "both A and B", or two names. To do it twice restores it.
+    """Reverse the list in a question: "A, B and C", "both A and B", or two names. A second reversal restores it.
 
-    Nothing with a figure is moved: "between 5 and 10" is no list. A list must stand between words like "the", "in" or
+    Nothing with a figure is moved: "between 5 and 10" is not a list. A list must be between words like "the", "in" or
     "are", or at a border of a sentence: other words might belong to it.
     """
     language = asked_language(text)
@@ -259,7 +259,7 @@ class Paraphraser:
 
 
 class _Written:
-    """The model's result. It is not journalled, for a recording keeps it."""
+    """The model's result. It is not journalled because a recording has it."""
 
     new: tuple[bytes, ...] = ()
 

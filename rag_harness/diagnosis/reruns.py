@@ -194,7 +194,7 @@ class DerivedRuns:
         return self._broken
 
     def collect(self, jobs: Mapping[Hashable, _Job]) -> dict[Hashable, JobResult]:
-        """Return what comes of other jobs, by key, such as judgements. All run at once, and are journalled."""
+        """Return the results of other jobs, such as judgements, by key. All run at once, and are journalled."""
         if not jobs:
             return {}
         engine = self._engine.get()

@@ -80,21 +80,21 @@ class RerunResult:
 
 @dataclass(frozen=True, slots=True)
 class FailureFacts:
-    """All that is known of a failed trial before anything is run again.
+    """The facts about a failed trial before anything is run again.
 
     Attributes:
-        abstained: whether it declines: the row says so, or its words read so.
-        says_so: whether the row says so.
+        abstained: whether the answer declines, by its row or by its words.
+        says_so: whether the row says that the answer declines.
         retrieves: whether the experiment gives its model a context.
-        tells: whether the pipeline reports what it did. Then a row without a context means that nothing was retrieved.
+        tells: whether the pipeline reports its steps. Then a row without a context means that nothing was retrieved.
         cut_off: the evidence that the answer stops before its end.
-        others_gold: why its gold belongs to another question; empty where nothing says so.
+        others_gold: why its gold belongs to another question; empty without evidence of this.
         judged: scores of measures that compare the answer with the ground truth, by name.
-        broken: the expectations that the answer does not keep.
+        broken: the expectations that the answer does not meet.
         wants_refusal: whether the right answer is that the documents do not answer the question.
-        standalone: the question of a turn in words that need nothing said before it; empty where it is no such turn.
-        agent: what its searches brought; None where its row does not tell its steps.
-        signs: what it shows beside its gold.
+        standalone: the question of a later turn in words that need no earlier turn; empty for other questions.
+        agent: the results of its searches; None where its row does not list its steps.
+        signs: its symptoms beside its gold.
     """
 
     query: str
@@ -144,7 +144,7 @@ class Diagnosis:
 
 
 def diagnose(facts: FailureFacts, tried: Mapping[str, RerunResult] | None = None) -> Diagnosis:
-    """Return the cause: that of the first rule that applies."""
+    """Return the cause by the first rule that applies."""
     came = _Came(tried or {})
     return next(found for rule in _RULES if (found := rule(facts, came)) is not None)
 

@@ -53,7 +53,7 @@ _SHOWN = 60
 
 
 class WordSearch:
-    """A plain search of the pages by words, to hold against what a pipeline sent."""
+    """A plain search of the pages by words, for comparison with what a pipeline sent."""
 
     def __init__(self, shelf: CorpusView) -> None:
         self._shelf = shelf
@@ -303,7 +303,7 @@ class AcrossTrials:
 
 
 def _goes_with(row: ExperimentResult, other: ExperimentResult) -> bool:
-    """Return whether an answer is no farther from another question and its truth than from its own, or declines."""
+    """Return whether an answer is as near to another question and its truth as to its own, or nearer, or declines."""
     said = plain_terms(row.llm_answer)
     shares = [share_within(plain_terms(f"{each.query} {each.ground_truth}"), said) for each in (row, other)]
     return declines(row.llm_answer) or shares[1] >= shares[0]
@@ -356,7 +356,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, slots=True)
 class TrialSigns:
-    """Signs that are texts are empty where nothing says so, and places are 0.
+    """Without a sign, its text is empty and its place is 0.
 
     Attributes:
         same_answer: that most questions have this answer.
@@ -365,14 +365,14 @@ class TrialSigns:
         border: that a chunk of its page ends right before a passage that the context lacks, or begins after it.
         language: that the answer is in another language than the question.
         unlike: whether the answer has no word of its gold, in a language whose words are not compared otherwise.
-        by_words: at which place a plain search by words finds the first needed passage that the context lacks.
-        reranks: whether the row tells of a reranker.
+        by_words: the place at which a plain search by words finds the first needed passage that the context lacks.
+        reranks: whether the row has a reranker.
         unsent: what the answer says that no chunk of its context does.
         another: the question whose ground truth the answer has.
-        instead: what stands in place of an answer: the question itself, or an error message.
+        instead: what the row has in place of an answer: the question itself, or an error message.
         distinct: number of different chunks in its context.
-        unread: that no answer is drawn from where the evidence stands in the context.
-        wrong_above: that the answer goes with another page, which stands above the evidence.
+        unread: that no answer is drawn from the place of the evidence in the context.
+        wrong_above: that the answer agrees with another page, which is above the evidence.
         drawn_from: place in the context of a chunk without gold that has the words of the answer.
     """
 
@@ -463,7 +463,7 @@ def _content(text: str) -> set[str]:
 
 
 def _instead(row: ExperimentResult) -> str:
-    """Return the detail of what is no answer: an error message, or the question once more."""
+    """Return the detail of a text that is not an answer: an error message, or the question once more."""
     if bare(row.llm_answer) and bare(row.llm_answer) == bare(row.query):
         return "repeats the question"
     return "an error message" if _ERROR.match(row.llm_answer) else ""

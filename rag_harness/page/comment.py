@@ -487,7 +487,7 @@ def race_lines(run: Run, room: Room) -> Iterator[str]:
 
 
 def race_text(outcome: RaceOutcome) -> str:
-    """Return the whole race as Markdown, for a folder that has no run."""
+    """Return the whole race as Markdown where the folder has no run."""
     said = [f"- {markdown_text(each)}" for each in outcome_sentences(outcome)]
     rows = [list(map(markdown_text, row)) for row in race_rows(outcome)]
     lines = ["## The race of configurations", "", *said, "", *table_rows(_head(outcome), rows)]

@@ -24,11 +24,11 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        text: text for people.
+        text: the readable text.
         tone: good, bad, unsure, mute; "" is neutral.
         is_best: whether it is the best of its row or column, by a test.
-        trial: id of the trial that it links to; "" is no link.
-        beside: id of the trial that the link shows beside it; "" for none.
+        trial: id of the trial that it links to; "" means without a link.
+        beside: id of the trial that the link shows next to it; "" without one.
         drawing: SVG beside the text; only HTML shows it.
         hint: additional text on demand.
         kind: kind of answer that the text names: HTML shows its colour and pattern before the text.
@@ -242,7 +242,7 @@ def name_said(name: str) -> str:
 
 
 def mean_cell(table: SuiteTable, measure: str, is_best: bool = False, where: SliceLabels | None = None) -> Cell:
-    """Return mean ± half the width of its 95 % interval; only the mean for one case; or that there is no value."""
+    """Return mean ± half the width of its 95 % interval; only the mean for one case; a note without a value."""
     cases = table.values(measure, where or {}) if measure in table.columns else {}
     values = list(cases.values())
     if not values:
@@ -279,7 +279,7 @@ def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:
 
 
 def no_value(table: SuiteTable, measure: str) -> Cell:
-    """Return a cell that says why there is no value."""
+    """Return a cell with the reason why the value is missing."""
     return Cell(NONE, "mute", hint=why_none(table, measure))
 
 

@@ -602,7 +602,7 @@ def _cost(table: SuiteTable) -> Estimate | None:
     return None if totals.cost_usd is None or not totals.rows else Estimate(totals.cost_usd / totals.rows)
 
 
-# The figures of the report, one in each file: a function of a run returns the figure, or None where there is no data.
+# The figures of the report, one in each file: a function of a run returns the figure, or None without data.
 #
 # Each figure has a table of its data. The numbers are those of the report's other tables.
 

@@ -160,7 +160,7 @@ def kind_fill(kind: str) -> int:
 
 
 def kind_class(kind: str) -> str:
-    """Return the class of ``charts.css`` that has the same colour and pattern; "" for what is no kind of answer."""
+    """Return the class of ``charts.css`` with the same colour and pattern; "" for other than a kind of answer."""
     return f"kind-{kind.lower().replace(' ', '-')}" if kind in CATEGORIES else ""
 
 
@@ -169,11 +169,10 @@ _UNITS = {"ms": "ms", "usd": "US dollars", "tokens": "tokens"}
 
 
 def gate_bar(said: Mapping[str, Any], gate: Gate, tone: Tone, ident: str) -> str:
-    """Return the bar of a gate with the verdict ``said``; empty where there is no interval to draw.
+    """Return the bar of a gate with the verdict ``said``; empty without an interval.
 
-    For a comparison the bar shows the difference, against what it must be; its scale has 0 in the middle, signs, and
-    the name of the other. A share or a score is drawn from 0 to 1, a value without an upper limit from 0, with its
-    unit.
+    For a comparison the bar shows the difference and its threshold; its scale has 0 in the middle, signs, and the name
+    of the other suite. A share or a score is drawn from 0 to 1, a value without an upper limit from 0, with its unit.
     """
     interval, value, threshold = decisive_ends(said), said.get("value"), said.get("threshold")
     if interval is None or value is None or threshold is None:
@@ -181,7 +180,7 @@ def gate_bar(said: Mapping[str, Any], gate: Gate, tone: Tone, ident: str) -> str
     unit = said.get("unit", "share")
     other = gate.right if isinstance(gate.right, Reference) else None
     if other:
-        # The interval is that of the difference, and the threshold is the other's value plus the offset.
+        # The interval is the difference's, and the threshold is the other's value plus the offset.
         value, threshold = value - threshold + other.offset, other.offset
     low, high = interval
     ends = min(low, value) if isfinite(low) else None, max(high, value) if isfinite(high) else None

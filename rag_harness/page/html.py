@@ -27,7 +27,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload | None, pa
     Args:
         title: title of the page.
         sections: sections in their order.
-        payload: every trial, for the script; None for a page without trials, which needs no script.
+        payload: every trial, as input of the script; None for a page without trials, which needs no script.
         packing: packs the payload, and may have begun; by default as gzip.
     """
     style, script = page_style("\n".join(map(_asset, _STYLES)), before=stylesheet()), _script() if payload else ""

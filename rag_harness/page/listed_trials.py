@@ -198,7 +198,7 @@ LineOfMeasure = dict[str, ScoreLine]
 
 
 def rows_of(run: Run, suite: str, places: Iterable[int]) -> Iterator[tuple[int, ExperimentResult, LineOfMeasure]]:
-    """Yield position of the case, row and scores by measure, for the rows at ``places`` that the table counts."""
+    """Yield position of the case, row and scores by measure of each row at ``places`` that the table counts."""
     table, record = run.tables[suite], run.suites[suite]
     position = {table.ids[place]: place for place in places}
     order = {Author(*author): place for place, author in enumerate(record.authors)}

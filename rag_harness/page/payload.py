@@ -133,7 +133,7 @@ class Columns:
 
 
 def of_row(row: ExperimentResult | None) -> tuple[Any, ...]:
-    """Return a row's values in the columns; None stands for a trial without a row."""
+    """Return a row's values in the columns; None is a trial without a row."""
     if row is None:
         return _OF_NO_ROW
     return row.llm_answer, int(row.abstained), round(row.total_time_ms, 1), row.cost_usd, row.confidence
@@ -336,7 +336,7 @@ def _chunk(chunk: RetrievedChunk) -> Chunk:
 
 
 def _expected(each: ExpectationResult) -> list[Any]:
-    """Return what is expected, 1 where it is kept, 0 where not, None where nobody can tell; and what stands there."""
+    """Return the expectation, whether it is met (1, 0, None where this cannot be decided), and what the answer has."""
     counts = ["must"] if each.expectation.must else []
     counts += [f"weight {each.expectation.weight:g}"] if each.expectation.weight != 1 else []
     said = f"{each.expectation}{' (' + ', '.join(counts) + ')' if counts else ''}"

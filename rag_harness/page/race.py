@@ -139,12 +139,12 @@ def race(runs: Sequence[Run]) -> Section | None:
 
 
 def race_section(outcome: RaceOutcome) -> Section:
-    """Return what came of a race."""
+    """Return the outcome of a race."""
     return Section("race", "The race of configurations", list(_blocks(outcome)))
 
 
 def race_rows(outcome: RaceOutcome) -> list[list[str]]:
-    """Return a row for each configuration, the best first: its name, figures, context, and what became of it."""
+    """Return a row for each configuration, the best first: its name, figures, context, and its fate in the race."""
     return [
         [
             f"{each.title} (today)" if each.name == outcome.today and each.title != "today" else each.title,

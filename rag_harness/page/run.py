@@ -55,7 +55,7 @@ class Run:
     """A run that was read.
 
     Attributes:
-        name: name that distinguishes it from the report's other runs: that of its folder.
+        name: the name of its folder, which distinguishes it from the report's other runs.
         output: the folder.
         manifest: the run's manifest.
         tables: tables of its suites, by name.
@@ -77,9 +77,9 @@ class Run:
         return str(trial) if self.is_alone else f"{self.name}/{trial}"
 
     def query_of(self, experiment: str, case: str) -> str:
-        """Return the text of a case's query; empty where the data have no such case.
+        """Return the text of a case's query; empty where the data lack the case.
 
-        What a simulated user said stands in the row alone.
+        The words of a simulated user are only in the row.
 
         Raises:
             DataError: the cases are missing or damaged.
@@ -153,10 +153,10 @@ class Run:
 
     @cached_property
     def brief(self) -> Brief:
-        """What a reader has to know first.
+        """The brief of the run: the facts that a reader needs first.
 
         Raises:
-            DataError: a line of the file of causes is no cause.
+            DataError: a line of the file of causes is not a cause.
         """
         unchecked = self.summary.get("unchecked") or {}
         return brief_of(self.tables, self.manifest, self.gates, list(self.causes.values()), unchecked)
@@ -199,7 +199,7 @@ class Run:
         """The causes of failures of this run's rows, the worst of each experiment first.
 
         Raises:
-            DataError: a line of the file is no cause.
+            DataError: a line of the file is not a cause.
         """
         known = {name: set(record.fingerprints) for name, record in self.suites.items()}
         lines = read_causes(self.output)
@@ -273,13 +273,13 @@ def caveats(run: Run) -> Iterator[str]:
 
 
 def _replaced(run: Run) -> Iterator[str]:
-    """Yield which gates others have replaced: what reads PASS was not held against them."""
+    """Yield which gates others have replaced: the verdict of all does not include them."""
     said = run.summary.get("replaced") or ()
     yield from (f"{text[:1].upper()}{text[1:]}." for text in said if isinstance(text, str))
 
 
 def _made_up(run: Run) -> Iterator[str]:
-    """Yield which experiments were answered by a simulated model, and which by one that stands in for others."""
+    """Yield which experiments were answered by a simulated model, and which by one that replaces others."""
     answered = {name: table.totals.models for name, table in run.selected.items()}
     for begin, what in _MADE_UP.items():
         found = [name for name, models in answered.items() if any(model.startswith(begin) for model in models)]
@@ -359,7 +359,7 @@ def _others(state: GatesState, unchecked: Mapping[str, int]) -> list[tuple[int, 
 
 
 def _counted(state: GatesState, others: Sequence[tuple[int, str]]) -> str:
-    """Return the number of gates of each verdict, that of the verdict of all first."""
+    """Return the number of gates of each verdict, first the number of gates with the verdict of all."""
     bad = sum(state.counts.get(name, 0) for name in BAD)
     said = [*([f"{bad:,} failed"] if state.verdict else []), *(f"{n:,} {word}" for n, word in others)]
     first = {"FAIL": "failed", "UNDECIDED": "undecided", "PASS": "passed", "": "not judged"}[state.verdict]

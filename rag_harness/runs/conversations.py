@@ -86,10 +86,10 @@ SHOWN = "Sorry, something went wrong. Please ask again."
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A turn that is over: question and reply, or why there is none.
+    """A finished turn: question and reply, or the reason why it has no reply.
 
-    ``session`` is that of a service which keeps the conversation, begun by an earlier run or now. ``declined`` and
-    ``kept`` are what a simulated user hears beside the reply.
+    ``session`` is set where a service stores the conversation. An earlier run may have begun it. A simulated user gets
+    ``declined`` and ``kept`` with the reply.
     """
 
     query: str
@@ -139,7 +139,7 @@ class OwnHistory:
         self._of(trial, repeat)[_turn(trial.case)] = said
 
     def take_outcome(self, trial: Trial, outcome: TrialOutcome, repeat: int = 1, is_stored: bool = False) -> None:
-        """Take what came of a turn, which may not have been run."""
+        """Record the outcome of a turn. The turn may not have been run."""
         if outcome.row is not None:
             self.take(trial, outcome.row, repeat, is_stored)
         else:
@@ -152,9 +152,9 @@ class OwnHistory:
         return [said[turn].exchange for turn in range(1, _turn(trial.case))]
 
     def asked(self, trial: Trial, repeat: int = 1) -> Trial | TrialOutcome:
-        """Return the trial with what was said before it as its history, or what came of it if it cannot be asked.
+        """Return the trial with the earlier turns as its history, or its outcome if it cannot be asked.
 
-        All turns before it are over.
+        All turns before it are finished.
         """
         said, messages = self._of(trial, repeat), []
         for turn in range(1, _turn(trial.case)):
@@ -192,7 +192,7 @@ class OwnHistory:
 
 
 def conversations(cases: Iterable[Case]) -> dict[str, list[Case]]:
-    """Return the turns of each conversation by its id, in their order. Cases that are no turns are left out."""
+    """Return the turns of each conversation by its id, in their order. Other cases are left out."""
     found: dict[str, list[Case]] = {}
     for case in cases:
         if place := case.query.place:

@@ -35,10 +35,10 @@ _BYTES_A_TOKEN = 4
 class Forecast:
     """Calls and tokens of a run.
 
-    ``texts`` go to an embedding server first. Until they are embedded, the prompts of ``unknown`` trials cannot be
-    known. The same goes for users' own pipelines and chat adapters, for the run's ``rag_scrub``, and for turns that go
-    on from answers. ``services`` gives for each service the number of questions to ask, the number of recorded ones,
-    and USD where it is known.
+    ``texts`` go to an embedding server first. The prompts of ``unknown`` trials are known only after that. Prompts are
+    also unknown with users' own pipelines and chat adapters, with the run's ``rag_scrub``, and where turns continue
+    from answers. ``services`` has for each service the number of questions to ask, the number of recorded ones, and the
+    cost in USD where it is known.
     """
 
     chat: Expected = field(default_factory=Expected)
@@ -97,7 +97,7 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
 
 
 def _known_now(parts: RunParts, name: str, cases: Sequence[Case]) -> Sequence[Case]:
-    """Leave out turns whose recordings go by answers that nobody knows yet: the service keeps conversations itself."""
+    """Leave out turns whose recordings depend on unknown answers because the service stores conversations itself."""
     has_sessions = bool(endpoints_of(parts.settings)[name].session)
     return [case for case in cases if not (has_sessions and case.query.history)]
 

@@ -31,7 +31,7 @@ DependentJob = Callable[[], Coroutine[Any, Any, _T]]
 
 
 class DependentJobs(Generic[_T]):
-    """Jobs by key, each with the key that it comes after. Whoever calls it holds a lock."""
+    """Jobs by key, each with the key that it comes after. The caller must have a lock."""
 
     def __init__(self) -> None:
         self._after: dict[Hashable, Hashable] = {}
@@ -147,7 +147,7 @@ class BackgroundLoop(Generic[_T]):
                 self._waiting.move_to_end(first, last=False)
 
     def run(self, work: Coroutine[Any, Any, _R]) -> _R:
-        """Run ``work`` beside the jobs and return its result. It is no job. Call it from another thread."""
+        """Run ``work`` beside the jobs, not as a job, and return its result. Call it from another thread."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -398,7 +398,7 @@ class InlineLoop(Generic[_T]):
 
 
 class NewLines(Protocol):
-    """What a job came to that is no trial of the run: scores, a repeat, a derived trial."""
+    """The result of a job that is not a trial of the run: scores, a repeat, a derived trial."""
 
     @property
     def new(self) -> Iterable[bytes]:

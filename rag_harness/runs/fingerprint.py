@@ -53,7 +53,7 @@ def fingerprint_parts(
 
 
 def fingerprint_of(experiment: Experiment, settings: Settings, queries_digest: str, documents: str = "") -> str:
-    """Return the digest that stands in every row of ``experiment``; see ``fingerprint_parts``."""
+    """Return the digest that every row of ``experiment`` has; see ``fingerprint_parts``."""
     return json_digest(fingerprint_parts(experiment, settings, queries_digest, documents))
 
 

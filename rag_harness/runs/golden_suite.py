@@ -152,10 +152,10 @@ RETRIEVERS = ("dense", "bm25", "hybrid", "reranked")
 def retriever_named(
     name: str, retrieval: Retrieval, experiment_of: Callable[[str], Experiment], experiments: Sequence[str]
 ) -> Retriever:
-    """Return the retriever that ``name`` stands for: one of ``RETRIEVERS``, or the retrieve step of an experiment.
+    """Return the retriever ``name``: one of ``RETRIEVERS``, or the retrieve step of an experiment.
 
     Raises:
-        SettingsError: there is none of that name, or the experiment retrieves nothing.
+        SettingsError: no retriever or experiment has that name, or the experiment retrieves nothing.
     """
     if name == "dense":
         return retrieval.dense
@@ -293,7 +293,7 @@ class GoldenSuite:
         return {"retrieve_step_of": self._of_step(self._registered(name)), **cut}
 
     def _of_step(self, experiment: Experiment) -> str:
-        """Return the fingerprint of an experiment, also where there is no file of questions: a search needs none."""
+        """Return the fingerprint of an experiment, also without a file of questions: a search needs none."""
         try:
             return self._fingerprint(experiment)
         except FileNotFoundError:

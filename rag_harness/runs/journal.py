@@ -60,12 +60,12 @@ class Journal:
     async def keep(self, line: bytes) -> None:
         """Return when ``line`` is on disk. Lines that wait together share one fsync.
 
-        The line is written at once, before this waits for anything: from then on no kill of the process loses it. The
-        fsync is for a machine that loses power.
+        The line is written at once, before any wait. A later kill of the process does not lose it. The fsync protects
+        it from a loss of power.
 
         Raises:
-            CriticalError: the disk is full or broken. Lines in flight are kept while the reserve lasts. They raise the
-                error too, for the run must stop.
+            CriticalError: the disk is full or broken. Lines in flight are written as long as the reserve lasts. They
+                raise the error too because the run must stop.
         """
         if self._failure is None:
             self._write(line)

@@ -269,10 +269,10 @@ class RowJudge:
         make_judge: makes the judge on first use.
         pages_of: returns gold pages; called only for measures that read them.
         seconds: seconds that judging a row may take.
-        anew: makes a judge without earlier answers, for the nth repeat.
+        anew: makes a judge without earlier answers; takes the number of the repeat.
         elsewhere: asks the judge of another process; None where this process asks.
-        kept: scores of earlier replays; None where each is asked for.
-        stated: returns what scores hang on beside the judge's revision; None where none of an earlier run is reused.
+        kept: scores of earlier replays; None where the judge is asked for each score.
+        stated: returns what scores depend on besides the judge's revision; None where earlier scores are not reused.
     """
 
     def __init__(
@@ -375,7 +375,7 @@ class RowJudge:
         return {name: _row_judging_score(line) for name, line in known.items()} | dict(said), lines
 
     def _reuses(self, measure: JudgedMeasure) -> bool:
-        """Return whether an earlier score of a measure may be reused. Of a judge that has failed nobody knows."""
+        """Return whether an earlier score of a measure may be reused. It may not after the judge has failed."""
         return not self._broken and self._stated.get() is not None and may_be_kept(measure)
 
     def _author_or_nobody(self) -> Author:

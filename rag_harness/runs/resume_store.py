@@ -33,12 +33,12 @@ _Key = tuple[str, str, str]
 
 
 class ResumeStore:
-    """The scores and the rows of earlier runs, and of dead workers of this run. Rows with an error are made again.
+    """The scores and rows of earlier runs, and of dead workers of this run. Trials with an error are run again.
 
     Args:
         output: folder of the result files.
         run: id of this run; its journals' names begin with it.
-        anew: whether earlier runs are ignored.
+        anew: whether to ignore earlier runs.
     """
 
     def __init__(self, output: Path, run: str, anew: bool) -> None:
@@ -224,8 +224,9 @@ SERIES = "unfinished"
 class _Series(TypedDict):
     """An open series.
 
-    ``fingerprint`` is that of its rows, and ``before`` that of the series that it replaced before its first answer.
-    ``is_own``: it is of a user's own, of which a run begins a new series; an experiment of the package goes on.
+    ``fingerprint`` is the fingerprint of its rows. ``before`` is the fingerprint of the series that it replaced before
+    its first answer. ``is_own`` marks the series of a user's own experiment: each run begins a new one. An experiment
+    of the package continues its series.
     """
 
     experiment: str

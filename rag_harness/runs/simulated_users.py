@@ -67,7 +67,7 @@ class RoleJudge:
 
 
 def verdict_in(scores: Sequence[ScoreLine], row: ExperimentResult) -> ScoreLine | None:
-    """Return the verdict on a move, whoever has judged it: it was said to the pipeline, or was not, because of it."""
+    """Return the verdict on a move, by any judge. It decided whether the move was sent to the pipeline."""
     digest = row_digest(row)
     return next((each for each in scores if each.measure == IN_ROLE and each.row == digest and each.is_final), None)
 
@@ -149,7 +149,7 @@ class PlayedTurns:
         return None if row is None else self._done(asked, before, _judged(row, self._verdict(row)), row)
 
     async def asked(self, asked: Trial, repeat: int = 1) -> Trial | TrialOutcome:
-        """Return a turn with what its user says, or what came of it where it cannot be asked.
+        """Return a turn with the words of its user, or its outcome if it cannot be asked.
 
         Raises:
             CriticalError: no later move can be made either.

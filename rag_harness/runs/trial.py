@@ -1,4 +1,4 @@
-"""One trial: a pipeline answers one case, for the first time, once more or from given hits.
+"""One trial: a pipeline answers one case, once, repeatedly or from given hits.
 
 Its output or its failure becomes a row.
 """
@@ -484,7 +484,7 @@ def _rehearse(refusals: tuple[str, ...]) -> None:
 def _nothing_said(output: PipelineOutput) -> EmptyAnswerError | None:
     said: object = output.answer.text
     if output.retrieval_only or not isinstance(said, str) or said.strip():
-        return None  # a row refuses what is no text
+        return None  # a row refuses anything but text
     return EmptyAnswerError(
         "the answer is empty. A pipeline that does not know says so in words; one that only retrieves returns "
         "PipelineOutput(…, retrieval_only=True)",

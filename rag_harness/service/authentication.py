@@ -67,7 +67,7 @@ def listening_on(host: str, port: int) -> list[socket.socket]:
     """Return a listening socket for each address of ``host``, all on one port. Port 0 takes any free port.
 
     Raises:
-        SettingsError: the port is taken or is no valid port, or the address is not this machine's.
+        SettingsError: the port is taken or not valid, or the address is not this machine's.
     """
     if not 0 <= port < 1 << 16:
         raise SettingsError(f"--port {port} is none: name one from 1 to 65535, or 0 for any that is free.")
@@ -131,7 +131,7 @@ def _names_this_machine(host: str) -> bool:
     found = _HOST.fullmatch(host)
     if found is None or int(found["port"] or 0) >= 1 << 16:
         return False
-    # An address of version 6 stands in brackets, and nothing else does.
+    # An address of version 6 is in brackets, and nothing else is.
     return is_this_machine(found["name"]) if found["name"] else is_this_machine(found["six"]) and ":" in found["six"]
 
 

@@ -226,8 +226,8 @@ def cited(
 
     The claim is the part of the mark's sentence before the mark, from the last mark on. If the mark follows the end of
     the sentence, the claim is the sentence. A mark may also come first ("According to [Source 1], …"): if the source
-    has less than half of the words before the mark, and more of the words after it, the claim is the words after it. A
-    source that is cited without a mark, for example by its chapter, stands for the whole answer.
+    has less than half of the words before the mark, and more of the words after it, the claim is the words after it.
+    The claim of a source that is cited without a mark, for example by its chapter, is the whole answer.
 
     The quote is the passage of the source with most of the claim's words. If no passage has any of them, the quote is
     the whole chunk. If the document no longer has the chunk, the quote is empty, at 0.
@@ -237,7 +237,7 @@ def cited(
         citations: the sources that count; marks of others are left out.
         context: the sources; the first is 1.
         document_of: gives the current document of an id; a LookupError means that it no longer exists.
-        links: the experiment's link for each source; one that is no http(s) address and no path is not used.
+        links: the experiment's link for each source; one that is neither an http(s) address nor a path is not used.
     """
     sources = _Sources(context, document_of, links)
     valid = {n for n in citations if 1 <= n <= len(context)}

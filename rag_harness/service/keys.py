@@ -32,9 +32,9 @@ class Principal:
         key_id: the key's id; None if the server has no keys.
         label: the key's name.
         scopes: what the principal may do.
-        collection: the only collection that the principal can see; None is any.
+        collection: the only collection that the principal can see; None means any.
         rate: its own rate, e.g. ``60/minute``; empty is the server's.
-        quota: how many questions it may ask in all; None is no quota.
+        quota: total number of questions that it may ask; None means unlimited.
     """
 
     key_id: int | None
@@ -98,9 +98,9 @@ def make_key(
         db: the database of its digest.
         scopes: what the key may do.
         label: its name in lists and traces.
-        collection: the only collection that the key can see; None is any.
+        collection: the only collection that the key can see; None means any.
         rate: its own rate, e.g. ``60/minute``; empty is the server's.
-        quota: how many questions it may ask in all; None is no quota.
+        quota: total number of questions that it may ask; None means unlimited.
     """
     key = KEY_PREFIX + token_urlsafe(_BYTES)
     kept = " ".join(scope for scope in SCOPES if scope in set(scopes))
@@ -188,5 +188,5 @@ def _taken(rows: sqlite3.Connection, key_id: int | None) -> bool:
 
 def _used_up(principal: Principal) -> ProblemError:
     detail = f"This key was good for {principal.quota} questions, and they were asked. Ask its maker for another."
-    # Waiting does not help. So there is no Retry-After, and clients with OpenAI's SDK are told not to try again.
+    # Waiting does not help. So Retry-After is not sent, and clients with OpenAI's SDK are told not to try again.
     return ProblemError(429, "quota_used_up", detail, {"x-should-retry": "false"})

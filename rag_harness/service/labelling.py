@@ -188,10 +188,10 @@ class LoggedTraces:
         self._database = Database(file)
 
     def since(self, seconds: float, collection: str | None) -> list[Logged]:
-        """Return the traces of a collection that are no older than ``seconds``, the oldest first.
+        """Return the traces of a collection that are at most ``seconds`` old, the oldest first.
 
         Raises:
-            DataError: there are no traces, no trace has words, or they are of several collections and none was named.
+            DataError: no trace is found, no trace has words, or they are of several collections and none was named.
         """
         wanted = time.time() - seconds, collection, collection
         found = self._database.read(lambda connection: connection.execute(_ALL, wanted).fetchall())
@@ -237,7 +237,7 @@ def _logged(row: sqlite3.Row) -> Logged:
     return Logged(row["id"], began, row["decision"], row["confidence"], row["thumb"], row["comment"], *said)
 
 
-# Questions by the traces of a file, in the form for labelling, whoever has answered them.
+# Questions by the traces of a file, in the form for labelling, with answers of any experiment.
 
 
 class ExportedQuestions:

@@ -44,7 +44,7 @@ class LogLines(logging.Handler):
             self.handleError(record)
 
     def close(self) -> None:
-        """Write the lines that wait, for a short time at most."""
+        """Write the waiting lines, within a short time at most."""
         if self._thread.is_alive():
             with suppress(Full):
                 self._queue.put(None, timeout=_PATIENCE)

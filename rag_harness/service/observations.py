@@ -57,7 +57,7 @@ LEFT = "left"
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One question: who asked what, with which outcome, and how long it took.
+    """One question, with who asked it, its outcome and its time.
 
     Attributes:
         ids: the ids of its trace.
@@ -66,14 +66,14 @@ class Observed:
         question: its words; kept only if traces keep content.
         outcome: ``pass``, ``warn``, ``abstain`` or ``unchecked``; ``failed`` or ``left`` without an answer.
         began: seconds since 1970.
-        ms: time until the answer was ready.
-        output: the pipeline's; for a failed question, what there was by then.
+        ms: milliseconds until the answer was ready.
+        output: the pipeline's output; of a failed question, the output until the failure.
         inputs: what else the user sent.
         mode: normal or strict.
         status: the HTTP status.
-        key_id: the id of the key; None if there are no keys.
+        key_id: the id of the key; None without keys.
         streamed: whether the answer was sent as it came.
-        first_token_ms: time until its first words were sent; None if it was not streamed.
+        first_token_ms: milliseconds until its first words were sent; None if it was not streamed.
         failed_stage: the stage in which a question failed.
         error_type: the type of its error.
         answered: what the page needs to show the answer again, as plain JSON; None without an answer.

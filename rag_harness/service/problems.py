@@ -45,7 +45,7 @@ class ProblemError(Exception):
 
 
 def no_room() -> ProblemError:
-    """Return the problem of a document for which there is no room."""
+    """Return the problem of a document that does not fit on the disk."""
     return ProblemError(507, "no_room", "The server has no room left for documents. Nothing was changed.")
 
 

@@ -105,7 +105,8 @@ async def answer(serving: Serving, question: ServiceQuestion, seconds: float) ->
     """Return the experiment's answer. If its model cannot be asked, return an abstention with what was found.
 
     Raises:
-        ProblemError: there is no answer: the question is too long, took too long, or failed before anything was found.
+        ProblemError: the answer is missing: the question is too long, took too long, or failed before anything was
+            found.
     """
     strict = question.mode == "strict"
     experiment = serving.strict if strict and serving.strict is not None else serving.experiment
@@ -171,7 +172,7 @@ def _abstains(trace: Trace, why: str) -> PipelineOutput:
 
 
 def _is_given_in_strict_mode(output: PipelineOutput) -> bool:
-    """Whether it is no warning, or the only warning is that the signals of the search are weak."""
+    """Whether the output has no warning, or only the warning that the signals of the search are weak."""
     last = _last_decision(output)
     if last is None or outcome_of(output) != "warn":
         return True
@@ -317,7 +318,7 @@ class QuestionUnderWay:
         """Return the experiment's output.
 
         Raises:
-            ProblemError: there is no answer.
+            ProblemError: the experiment gives no answer.
         """
         return await self._answered(streamed=False)
 

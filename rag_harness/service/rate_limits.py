@@ -47,13 +47,13 @@ class RateLeft:
 
 
 class Rates:
-    """The rates of one server.
+    """The request rates of one server.
 
     Rates use the monotonic clock. If the machine's clock were used and set back an hour, a key would be locked out for
     that hour.
 
     Args:
-        default: the rate of keys without their own, e.g. ``600/minute``; empty is no limit.
+        default: the rate of keys without their own, e.g. ``600/minute``; empty means unlimited.
         now: the clock, in seconds.
     """
 
@@ -63,7 +63,7 @@ class Rates:
         self._lock = Lock()
 
     def count(self, principal: Principal) -> RateLeft | None:
-        """Count a request and return what is left; None if there is no rate, as on a server without keys.
+        """Count a request and return what is left; None without a rate, as on a server without keys.
 
         Raises:
             ProblemError: 429 if the rate is exceeded; the request does not count then.

@@ -170,10 +170,11 @@ class _Body:
         self.complete = False
 
     async def receive(self) -> Message:
-        """Return the next part of an upload, or a whole body of another kind; later calls return what comes.
+        """Return the next part of an upload, or a whole body of another kind; later calls return the next message.
 
         Raises:
-            ProblemError: 413 if the body is too large, 408 if too slow, 400 if it is no JSON that a parser should see.
+            ProblemError: 413 if the body is too large, 408 if it is too slow, 400 if it is not JSON that a parser
+                should see.
         """
         if self.complete:
             return await self._receive()

@@ -476,7 +476,7 @@ def _run(
     app = create_app(lambda: opened(options, settings, state, loaded))
     own: dict[str, Any] = {"log_config": None, "timeout_graceful_shutdown": _ANSWERS_GET}
     server = with_health_beside(server_type)(uvicorn.Config(app, **own, **uvicorn_settings()))
-    # Whoever connects now is answered as soon as uvicorn runs.
+    # A client that connects now is answered as soon as uvicorn runs.
     say(f"{options.experiment} loads its documents; see how far at {url}")
     with suppress(KeyboardInterrupt):
         server.run(sockets)

@@ -290,10 +290,10 @@ _SECONDS = 5.0
 
 
 def address(given: str) -> str:
-    """Return the address for traces: ``given``, else that of OpenTelemetry's own variables; empty sends nothing.
+    """Return the address for traces: ``given``, else the address in OpenTelemetry's own variables; empty sends nothing.
 
     Raises:
-        SettingsError: a key stands in the address.
+        SettingsError: the address contains a key.
     """
     whole = "" if given else os.environ.get(_ONE_SIGNAL, "")
     begin = given or whole or os.environ.get(_ALL_SIGNALS, "")

@@ -32,11 +32,11 @@ FEWEST_MISSING = 2
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What an agent sees when it looks at what it has found.
+    """An agent's assessment of its findings.
 
     Attributes:
-        search: what to search for next; empty where it has enough, or nothing is left to search for.
-        why: the reason, for the row.
+        search: the next search; empty where the findings suffice, or nothing is left to search for.
+        why: the reason, which goes into the row.
         missing: words of the question that no chunk has, in its order.
     """
 

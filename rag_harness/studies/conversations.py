@@ -123,7 +123,7 @@ class Conversing:
 
 
 def history_messages(query: Query) -> list[Message]:
-    """Return the messages before a turn, for a prompt. Their citations name sources of other prompts."""
+    """Return the messages before a turn as a prompt needs them. Their citations name sources of other prompts."""
     return [replace(each, content=without_marks(each.content)) for each in earlier_turns(query).used]
 
 
@@ -169,8 +169,8 @@ class Rewriting:
 
     Args:
         rewriter: the model of role ``rewrite``; None if rules do it.
-        rarity: returns the weights of words in the documents, for the rules.
-        longest: the most bytes of a rewritten question.
+        rarity: returns the weights of words in the documents; used by the rules.
+        longest: largest size of a rewritten question, in bytes.
     """
 
     rewriter: ChatModel | None
@@ -178,10 +178,11 @@ class Rewriting:
     longest: int = LONGEST_QUESTION
 
     async def searched(self, query: Query, trace: Trace) -> str:
-        """Return a question that can be searched for alone. A query that is no turn and has no history is one.
+        """Return a question that can be searched for alone. A query without turn and history stays as it is.
 
-        The stage ``rewrite`` in ``trace`` has what was asked and what is searched, and a decision says who made it. If
-        a reply of the model cannot be used, the rules do it, and the decision says why. A failed call fails the trial.
+        The stage ``rewrite`` in ``trace`` has the original and the searched question, and a decision names the author.
+        If a reply of the model cannot be used, the rules do it, and the decision says why. A failed call fails the
+        trial.
         """
         if "history" not in query.inputs and not query.place:
             return query.text

@@ -139,7 +139,7 @@ def not_sure(answer: Answer) -> Answer:
     return replace(answer, text=NOT_SURE, abstained=True, citations=(), invalid_citations=())
 
 
-# Finds out the language of a question, and whether it is a question: by words, for a model would cost too much.
+# Finds out the language of a question, and whether it is a question: by words, because a model would cost too much.
 
 UNKNOWN_LANGUAGE = "unknown"
 _TALK = re.compile(
@@ -263,7 +263,7 @@ class Reliable:
     def _stops(self, found: SearchResult, trace: Trace) -> bool:
         stops = self.steps.gate and found.quality < self.thresholds.fallback
         if stops:
-            # There was no prompt, so there is no context. The sources that were found stay among the candidates.
+            # Nothing was sent to a model, so the row has no context. The found sources stay among the candidates.
             trace.context = []
         return stops
 

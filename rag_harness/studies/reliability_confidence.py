@@ -12,6 +12,8 @@ from rag_harness.evaluation.judges.calibration.confidence import SavedConfidence
 from rag_harness.studies.reliability_retrieval import Signals
 from rag_harness.studies.reliability_verification import Checked
 
+# How confident to be in an answer: by a calibration on gold if it fits this pipeline, else by a fixed formula.
+
 CALIBRATE_AGAIN = "rag-harness reliability calibrate OUTPUT"
 
 
@@ -29,8 +31,9 @@ class Confidence:
 
     Args:
         saved: the saved calibration, or None.
-        made_of: gives what the signals are made of, for the row and for comparison with the calibration.
-        weights: of the formula.
+        made_of: returns the parts that the signals depend on; the row and the comparison with the calibration need
+            them.
+        weights: the weights of the formula.
     """
 
     saved: SavedConfidence | None

@@ -21,7 +21,7 @@ from rag_harness.studies.retail import FORMAT, searches_in
 
 # How the scores of each reranker are read: middle, spread, and what is a large gap. A benchmark sets the values.
 #
-# ``benchmarks/reliability.py OUTPUT --scales`` prints them. They are quantiles of scores, without labels, for the
+# ``benchmarks/reliability.py OUTPUT --scales`` prints them. They are quantiles of scores, without labels, over the
 # questions about one half of the source pages of the retail study.
 
 

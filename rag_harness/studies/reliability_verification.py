@@ -297,8 +297,8 @@ class SecondAsking:
     Args:
         chat: the model, at a temperature of its own.
         prompts: the experiment's templates.
-        varies_sources: whether to change the order of the sources and leave one out, for a reader whose answers never
-            vary.
+        varies_sources: whether to change the order of the sources and leave one out; used for a reader whose answers
+            never vary.
     """
 
     chat: ChatModel
@@ -322,6 +322,3 @@ class SecondAsking:
         except ModelOutputError as error:
             return None, f"the second answer cannot be read: {error}"
         return (0.0 if other.abstained else claims_agreement(answer.text, other.text)), ""
-
-
-# How confident to be in an answer: by a calibration on gold if it fits this pipeline, else by a fixed formula.

@@ -109,7 +109,7 @@ def _ranks_before(hits: Sequence[Hit], ranked: Sequence[Hit]) -> list[int]:
 
 
 def above_floor(hits: Sequence[Hit], floor: float, keep: int) -> tuple[list[Hit], Decision]:
-    """Return the first ``keep`` hits with a raw cosine of at least ``floor``, ranked anew, and the decision."""
+    """Return the first ``keep`` hits with a raw cosine of at least ``floor``, with new ranks, and the decision."""
     kept = [hit for hit in hits if cosine_of(hit) >= floor][:keep]
     best = max((cosine_of(hit) for hit in hits), default=None)
     if best is None:
@@ -121,9 +121,9 @@ def above_floor(hits: Sequence[Hit], floor: float, keep: int) -> tuple[list[Hit]
 
 
 def near_the_first(hits: Sequence[Hit]) -> tuple[list[Hit], Decision]:
-    """Return the first hits whose score is near that of the first, and the decision: adaptive top-k.
+    """Return the first hits whose score is near the score of the top hit, and the decision: adaptive top-k.
 
-    The scores are those of the order, boosted ones where there is a boost.
+    The scores are the ones that hits are ordered by, after a boost if any.
     """
     scores = [hit.scores.get("boosted", hit.score) for hit in hits]
     least = NEAR * scores[0] if scores else None
@@ -136,7 +136,7 @@ def near_the_first(hits: Sequence[Hit]) -> tuple[list[Hit], Decision]:
 
 
 def confidence_of(hits: Sequence[Hit], keep: int) -> float:
-    """Return the mean of the ``keep`` best raw cosines, in [0, 1], without boost and floor; 0 if there are no hits."""
+    """Return the mean of the ``keep`` best raw cosines, in [0, 1], without boost and floor; 0 without hits."""
     best = sorted(map(cosine_of, hits), reverse=True)[:keep]
     return min(1.0, max(0.0, fmean(best))) if best else 0.0
 
@@ -177,7 +177,7 @@ class Cited:
 
     @property
     def decision(self) -> Decision:
-        """The citations that were found, for the row; the value counts the valid ones."""
+        """The found citations as a decision of the row; the value counts the valid ones."""
         invalid = self.nowhere
         parts = [f"leads nowhere: {', '.join(invalid)}"] if invalid else []
         parts += [f"in several modules: {', '.join(self.ambiguous)}"] if self.ambiguous else []
@@ -425,7 +425,7 @@ class Design:
         least: fewest tokens of a chunk; shorter ones are joined if the chunker can do so.
         chunk_size: longest chunk in tokens; an embedder reads a chunk that is too long in windows.
         overlap: tokens repeated between pieces of a section.
-        boost: factor for the score of a chunk with the selected text; 1 is no boost.
+        boost: factor for the score of a chunk with the selected text; 1 disables it.
         floor: calibrated, record, or a number; see ``textbook_retrieval.floor_of``.
         passage: whether sections with the selection are candidates even if the question does not find them.
         search_selection: whether the selection is searched with the question.

@@ -126,7 +126,7 @@ class Selection:
 
 
 def selected_text(inputs: Any) -> Selection | None:
-    """Return the selection; None if the query has no such input, or it is no text."""
+    """Return the selection; None if the query has no such input, or it is not a text."""
     value = inputs.get("selected_text")
     return Selection(value) if isinstance(value, str) else None
 
@@ -450,7 +450,7 @@ RECORD = 0.7
 """The floor in the decision record."""
 CALIBRATED = {
     "sentence-transformers/all-MiniLM-L6-v2": 0.24,
-    # Hashed words carry no meaning, so there is no useful floor: everything passes.
+    # Hashed words carry no meaning, so no floor is useful: everything passes.
     "mock/hashed-words": 0.0,
 }
 """Floors by embedding model, as the script printed them for the shipped book."""

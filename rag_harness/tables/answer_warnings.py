@@ -35,7 +35,7 @@ from rag_harness.tables.wording import counted, short
 
 # The share of wrong answers beside that of wrong declines. ``correct`` counts both against an experiment.
 #
-# Who declines every question gives no wrong answer, so each of the two figures stands beside the other.
+# A pipeline that declines every question gives no wrong answer, so the two figures are shown together.
 
 WRONG = "wrong"
 _WRONGLY_DECLINED = "false_abstention_rate"
@@ -99,7 +99,7 @@ def all_with_wrong(tables: Mapping[str, SuiteTable]) -> dict[str, SuiteTable]:
 
 
 def that_answer(tables: Mapping[str, SuiteTable]) -> dict[str, SuiteTable]:
-    """Return the tables without the column where everything is declined: to answer nothing is no lead."""
+    """Return the tables; one whose answers are all declined comes without the column, so that it cannot lead."""
     return {name: table if _answers(table) else _without(table) for name, table in tables.items()}
 
 
@@ -272,7 +272,7 @@ def _line(n: int, trial: str, why: str) -> str:
     return f"{n:,} × the same error{f', first {trial}' if trial else ''}: {why}"
 
 
-# Contexts whose text does not stand in the page that they name: the right id, and the words of something else.
+# Contexts whose text is not in the page that they name: the right id, and the words of something else.
 #
 # Ranking measures go by the names of pages. Where the texts are others, they measure what no reader was given.
 

@@ -331,7 +331,7 @@ def load_saved_run(file: Path) -> SavedRun:
     """Read a saved run.
 
     Raises:
-        DataError: there is no such file, or it is not a saved run; says what is wrong and what to do.
+        DataError: the file is missing or is not a saved run; says what is wrong and what to do.
     """
     if not file.is_file():
         known = [each.stem for each in file.parent.glob(f"*{file.suffix}")]

@@ -195,7 +195,7 @@ class ScoreTexts:
     Attributes:
         measures: measures by number.
         authors: judge, model and revision, by number.
-        reasons: reasons for missing values, as the lines say, by number; 0 stands for a value.
+        reasons: reasons for missing values, as the lines say, by number; 0 marks a value.
     """
 
     measures: Sequence[str]
@@ -401,11 +401,11 @@ class Totals:
     """Counts, sums and times of the rows of a suite.
 
     Attributes:
-        times: milliseconds of each stage by case, shape (cases,); NaN where there is none.
+        times: milliseconds of each stage by case, shape (cases,); NaN without a time.
         recorded: whether the times of a case's answer are those of a recorded call, shape (cases,).
         new: whether this run made the answer of a case itself, shape (cases,): it is neither resumed nor replayed, nor
             declined without a model.
-        outcomes: digest of what scores are made of, by case, shape (cases,); 0 where there is no row.
+        outcomes: digest of what scores are made of, by case, shape (cases,); 0 without a row.
         evasive: number of answers that read like refusals and are not counted as ones.
         depth: highest number of hits of a row.
         models: number of answers of each model; "" is a pipeline that names none.

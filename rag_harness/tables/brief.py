@@ -38,9 +38,9 @@ class Answered:
         rows: number of trials that ended with an answer.
         errors: number of trials that ended with an error.
         lost: number of trials without a row.
-        authors: the models that answered, for people; one that is no LLM says so.
-        judges: the judges, for people.
-        origins: where the answers come from, for people: "200 replayed (recorded 23 Nov 2026)".
+        authors: the models that answered, as readable names; the name of one that is not an LLM says so.
+        judges: the judges, as readable names.
+        origins: where the answers come from, as text: "200 replayed (recorded 23 Nov 2026)".
         earlier: experiments of an earlier run, which this one did not look at.
     """
 

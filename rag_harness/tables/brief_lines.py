@@ -125,7 +125,7 @@ def quality_lines(found: SuiteTable, writer: LineWriter) -> Iterator[Line]:
 
 
 def _tells(found: SuiteTable, name: str) -> bool:
-    """Whether a measure has values. What few questions demand stands in the report, which says how many they are."""
+    """Whether a measure has values. Expectations of fewer than half of the questions are left to the report."""
     return found.has(name) and (name != "expectations" or 2 * len(found.values(name, {})) >= len(found.ids))
 
 
@@ -375,7 +375,7 @@ def _golden_means(found: LookedUp, writer: LineWriter) -> list[Line]:
 
 
 def _by(found: Answered) -> str:
-    """Say who answered and who judged. That somebody is no LLM is said."""
+    """Name the models that answered and judged. A model that is not an LLM is marked."""
     are_baselines = [*map(_no_llm, (*found.authors, *found.judges))] == [True, True]
     if are_baselines and len(found.authors) == 1 and not made_up(found.authors[0]):
         return f"by {_name(found.authors[0])}, judged by {_name(found.judges[0])}: NOT LLMs"
@@ -400,7 +400,7 @@ def _origins(found: Answered) -> Iterator[str]:
 
 
 def _author(said: str) -> str:
-    """Return a model's name. That it is no LLM is said in three words, and that it is made up in two."""
+    """Return a model's name, with three words if it is not an LLM, and with two if it is simulated."""
     if word := made_up(said):
         return f"{_name(said)}, {word}{TIE}answers"
     return f"{_name(said)}, NOT{TIE}an{TIE}LLM" if _no_llm(said) else said

@@ -36,7 +36,7 @@ _TIE = 5
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What is said about one topic. ``tone`` is that of a page's cell: good, bad, unsure, or empty."""
+    """The sentences on one topic. ``tone`` is the tone of a page's cell: good, bad, unsure, or empty."""
 
     topic: SentenceTopic
     text: str

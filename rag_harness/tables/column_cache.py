@@ -279,7 +279,7 @@ class ColumnCache(Generic[_Block]):
                 said = opened.metadata() or {}
                 if not BlockInputs(**json.loads(said["made"])).serves(self._wanted):
                     return None
-                arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is no dict
+                arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is not a dict
                 return self._kind.of(arrays, json.loads(said["texts"]))
         except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
             log.warning("%s cannot be read and is made again: %s", file, error)
@@ -452,10 +452,10 @@ def _end(stream: BinaryIO, least: int, length: int) -> int:
 
 
 def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: int) -> Iterator[RowBlock]:
-    """Yield the blocks of a result file, one at a time; none where there is no file.
+    """Yield the blocks of a result file, one at a time; nothing without a file.
 
-    The blocks of a file with several pieces are kept beside it. A kept block is used where its lines, the cases, the
-    measures and the code are unchanged.
+    The blocks of a file with several pieces are cached beside it. A cached block is used where its lines, the cases,
+    the measures and the code are unchanged.
 
     Args:
         rows: the file.

@@ -157,7 +157,7 @@ def are_of_other_rows(before: SavedRun, now: SavedRun) -> bool:
 
 
 def _asked_in_each(before: SavedRun, now: SavedRun) -> list[str]:
-    """Return the suites of which nobody knows whether the same has answered in both runs."""
+    """Return the suites where it is not known whether the same model has answered in both runs."""
     return [name for name in _shared(before, now) if name in before.asked and name in now.asked]
 
 
@@ -218,11 +218,11 @@ class WorseConversation:
 
 @dataclass(frozen=True, slots=True)
 class ConversationChanges:
-    """What became of conversations from one run to another.
+    """The change of conversations from one run to another.
 
     Attributes:
         total: conversations with a turn that has a value in both runs.
-        worse: those whose mean over such turns got worse, the most first.
+        worse: those whose mean over such turns got worse, the largest change first.
         better: number of those whose mean got better.
     """
 
@@ -234,7 +234,7 @@ class ConversationChanges:
 def conversation_changes(
     now: SavedSuite, new: Mapping[str, float], old: Mapping[str, float], better: Side
 ) -> ConversationChanges | None:
-    """Return what became of the conversations of a suite; None where no case is a turn, or neither side is better.
+    """Return the change of a suite's conversations; None without turns, or where neither side of the measure is better.
 
     Args:
         now: the suite in the later run.
@@ -443,7 +443,7 @@ def _changes(name: str, now_run: SavedRun, before_run: SavedRun, wanted: Sequenc
     chosen = tested_measures(known, wanted, now_run.gated.get(name, ()))
     each_of = (_change(name, measure, now, before, clusters, measure in chosen) for measure in known)
     changes = [change for change in each_of if change is not None]
-    # Where no case differs, no sign flip changes anything: that is no test, and no reason to correct the others.
+    # Where no case differs, no sign flip changes anything: this is not a test, and not a reason to correct the others.
     tested = [change for change in changes if change.p is not None]
     raw = [change.p for change in tested if change.p is not None]
     corrected = zip(tested, holm(raw), holm_counts(raw, ALPHA), strict=True) if raw else ()

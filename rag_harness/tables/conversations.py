@@ -33,7 +33,7 @@ from rag_harness.tables.clusters import TURN
 from rag_harness.tables.suite_table import CaseState, Column, SuiteTable
 from rag_harness.tables.wording import counted
 
-# What became of conversations that simulated users play: how they ended, at their goal or not, and what users cost.
+# The outcomes of conversations that simulated users play: how they ended, at their goal or not, and what users cost.
 
 AT_LIMIT, UNFINISHED = "the most turns were asked", "not finished"
 _MOST_NAMED = 3
@@ -459,12 +459,12 @@ def has_turns(table: SuiteTable) -> bool:
 
 
 def by_turn(table: SuiteTable, measure: str, most: int | None = None) -> list[TurnMean]:
-    """Return a measure by turn, the first first; turns without a value are left out.
+    """Return a measure by turn, in order; turns without a value are left out.
 
     Args:
         table: the suite.
         measure: a measure that the table has.
-        most: number of turns; the last one then stands for all later ones. None gives each by itself.
+        most: number of turns; the last one then includes all later ones. None returns each by itself.
 
     Raises:
         KeyError: the table was made without that measure.

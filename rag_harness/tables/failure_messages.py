@@ -115,7 +115,7 @@ def trial_failed(row: ExperimentResult, why: Sequence[str], output: str) -> str:
 
     Args:
         row: the trial's result.
-        why: lines that the test says; empty if it says no more than that there is no answer.
+        why: lines of the test's message; empty if it says only that the answer is missing.
         output: folder of the run, as the user names it.
     """
     found = row.llm_answer if row.ok else "no answer"

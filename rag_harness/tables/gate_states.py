@@ -113,7 +113,7 @@ def gates_state(
         gates: verdicts, as ``summary.json`` has them.
         tables: tables of the suites that were selected.
         causes: causes of failures, the worst of each experiment first.
-        k: what ``@k`` stands for.
+        k: the value of ``@k``.
         unchecked: number of gates without a verdict that fail the run, by their state.
     """
     read = [(said, gate_or_none(said["gate"], k)) for said in gates]
@@ -132,9 +132,10 @@ def gates_state(
 
 
 def with_worst_why(state: GatesState, why: Callable[[str, str], str]) -> GatesState:
-    """Return the state with what the worst trial of each failed gate on expectations or a rubric does not keep to.
+    """Return the state with what the worst trial of each failed gate on expectations or a rubric does not meet.
 
-    ``why`` says that of a trial and a measure; it reads the trial's row: it is asked of the few gates that are shown.
+    ``why`` returns this for a trial and a measure. It reads the trial's row, so it is called only for the few gates
+    that are shown.
     """
     shown = [
         replace(line, worst_why=why(line.worst, line.measure))

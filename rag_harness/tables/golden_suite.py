@@ -155,7 +155,7 @@ _PLACE = "\0"
 def write_misses(file: Path, results: Sequence[RetrievalResult], table: SuiteTable) -> None:
     """Write the misses as JSONL, each with its values of all measures.
 
-    In ``ranked``, null stands for a hit of a document that stands above already.
+    In ``ranked``, null is a further hit of a document that is already listed.
     """
     values = {measure: table.values(measure, {}) for measure in table.columns}
     lines = [

@@ -86,7 +86,7 @@ class Growing:
         )
 
     def _by_answer(self, why_not: Callable[[int], str]) -> frozenset[int]:
-        """Return the numbers of the reasons that lie in answers. The first case with a reason stands for all."""
+        """Return the numbers of the reasons that are due to answers. Only the first case with a reason is looked at."""
         numbers, first = np.unique(self._absent, return_index=True)
         known = {number: why for why, number in self._reasons.items()}
         asked = (each for each in zip(numbers.tolist(), first.tolist(), strict=True) if each[0])
@@ -363,7 +363,7 @@ class JudgedColumns:
     def read(self, blocks: Iterable[ScoreBlock]) -> None:
         """Take the scores of these rows by these authors. Of the same measure and row, the last score counts.
 
-        Repeated judgements are no scores; they are kept apart.
+        Repeated judgements are not scores; they are stored apart.
         """
         is_open = {name: column.is_open() for name, column in self._judged.items()}
         is_open |= {name: column.lacks(NOT_JUDGED) for name, column in self._completed.items()}

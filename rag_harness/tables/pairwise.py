@@ -39,11 +39,11 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class PairDifference:
-    """A measure of ``first`` minus that of ``second``.
+    """The difference of a measure: ``first`` minus ``second``.
 
     Where ``found`` is None, ``reason`` says why it is not defined. ``quantile`` is None for the mean. ``p_t`` and
-    ``p_permutation`` are adjusted by Holm over the ``family``; None where there is no test. ``among`` is the number of
-    tests that Holm's procedure judges it among, and the interval has the ``confidence`` of that. ``errors`` says that
+    ``p_permutation`` are adjusted by Holm over the ``family``; None without a test. ``among`` is the number of tests
+    among which Holm's procedure judges this one; ``confidence`` of the interval follows from it. ``errors`` says that
     too many trials of one of them ended with an error: then neither is better.
     """
 
@@ -258,7 +258,7 @@ def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[PairDifference]) ->
 
 
 def _resamples(n: int) -> int:
-    """Return the number of resamples. Many cases need fewer, for their quantile varies less: 0.2 s, not 0.8 s."""
+    """Return the number of resamples. Many cases need fewer because their quantile varies less: 0.2 s, not 0.8 s."""
     return max(500, min(2000, 2_000_000 // n))
 
 

@@ -30,8 +30,9 @@ class PanelWorth:
         labels: answers that people have labelled and all judges have scored.
         statistic: ``accuracy`` at 0.5 where people gave verdicts, else ``spearman``.
         by_judge: the statistic of each judge, in the order of the panel; None where it is undefined.
-        panel: that of the panel's figure.
-        best: the judge with the highest one. It is chosen on these labels, so it looks a little better than it is.
+        panel: the statistic of the panel's figure.
+        best: the judge with the highest statistic. It is chosen on these labels, so it looks a little better than it
+            is.
         rho: mean correlation of two judges' errors.
         n_eff: number of independent judges that the panel is worth.
         reason: why something is None.
@@ -58,12 +59,12 @@ class PanelFinding:
         judges: its judges, in its order.
         cases: number of answers with something to measure.
         judged: number of them on which every judge has a value.
-        silent: by judge, the number of them on which it has none.
+        silent: by judge, the number of them on which it has no value.
         alpha: Krippendorff's alpha of the judges; None where ``reason`` says why.
         level: nominal where all judges give verdicts of 0 or 1, else interval.
-        reason: why there is no alpha.
+        reason: why ``alpha`` is missing.
         worth: by people's labels; None where the judges' calibrations have none in common.
-        unworthy: why there is no ``worth``.
+        unworthy: why ``worth`` is missing.
     """
 
     suite: str

@@ -42,7 +42,7 @@ def provenance_lines(tables: Mapping[str, SuiteTable], run_at: str) -> list[str]
 
 
 def renewal(tables: Mapping[str, SuiteTable], may_ask: bool, made_anew: bool) -> str:
-    """Return how to have answers given anew; empty where this run asked for all of them.
+    """Return how to get new answers; empty where this run asked for all of them.
 
     Args:
         tables: tables of the run, by suite.

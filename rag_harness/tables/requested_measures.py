@@ -49,7 +49,7 @@ class WantedMeasures:
         """Return the judged measures for an experiment's rows: those that ``names``, or options and gates, need.
 
         Raises:
-            SettingsError: a name is no measure.
+            SettingsError: a name is not a measure.
         """
         from rag_harness.evaluation.measures import parts_of
 
@@ -156,7 +156,7 @@ class WantedMeasures:
         return [f"{_RUBRIC}{name}" for name, each in self._rubrics.get().items() if experiment in each.experiments]
 
     def rubric_versions(self, experiment: str) -> dict[str, int]:
-        """Return the versions of the rubrics that an experiment's answers are held against, by measure."""
+        """Return the versions of the rubrics that an experiment's answers are judged by, by measure."""
         from rag_harness.evaluation.measures.expectations import versions_of
 
         return versions_of(self.judged_measures(experiment))

@@ -28,15 +28,15 @@ LARGE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class RunDiff:
-    """The measures of two runs by what became of them, the most telling first.
+    """The measures of two runs, grouped by their change, the most significant first.
 
     Attributes:
-        answers: changes that chance hardly explains, of what the answers are worth.
-        spent: the same, of time, tokens and money.
-        unsure: measures that differ by no more than chance explains.
-        seen: measures that differ, and that are not tested.
+        answers: significant changes in measures of the answers.
+        spent: significant changes in time, tokens and money.
+        unsure: measures whose difference may be chance.
+        seen: measures that differ and are not tested.
         same: measures with the same value in every case.
-        found: the comparison that they are of.
+        found: the comparison of the two runs.
     """
 
     answers: Sequence[MeasureChange]
@@ -116,7 +116,7 @@ class RunDiff:
 
 
 def run_diff(found: Comparison) -> RunDiff:
-    """Sort the changes of a comparison by what became of them."""
+    """Group the measures of a comparison by their change."""
     ordered = sorted(found.changes, key=_order)
     sure = [change for change in ordered if change.is_sure]
     differing = [change for change in ordered if not (change.is_sure or change.is_same)]
@@ -347,7 +347,7 @@ def _are(changes: Sequence[MeasureChange], alike: str = "") -> str:
 
 # Says in sentences what changed between two runs: in which direction, how sure that is, and what else differs.
 #
-# Terminal, page and Markdown show the same sentences. Every number in them stands in the tables below them, too.
+# Terminal, page and Markdown show the same sentences. Every number in them is in the tables below them, too.
 
 _RUN_DIFF_SENTENCES_NAMED = 4
 _DIFFERENCES = 6
@@ -431,14 +431,14 @@ def _rest(diff: RunDiff) -> Iterator[Sentence]:
 
 
 def assumed_said(diff: RunDiff) -> Iterator[Sentence]:
-    """Say what the paired tests of sure changes assume, for the fewest cases."""
+    """Return the assumption of the paired tests of significant changes at the smallest number of cases."""
     if tested := [change for change in (*diff.answers, *diff.spent) if change.assumed]:
         fewest = min(tested, key=lambda each: each.assumed)
         yield Sentence(f"A change is sure only {describe_missed(fewest.assumed, fewest.unit)}.")
 
 
 def _run_diff_sentences_seen(diff: RunDiff) -> Iterator[Sentence]:
-    """Name the measures that differ and are not tested; their values stand in the tables."""
+    """Name the measures that differ and are not tested; the tables have their values."""
     if diff.seen:
         names = list(dict.fromkeys(cut_name(change.measure) for change in diff.seen))
         yield Sentence(f"Seen, not tested: {listed(names, _RUN_DIFF_SENTENCES_NAMED)}.")

@@ -88,7 +88,7 @@ class SliceStanding:
 
     @property
     def is_level(self) -> bool:
-        """Whether all have the same value on every case, so that there is no best."""
+        """Whether all have the same value on every case, so that none is the best."""
         return len(self.equal) == len(self.against)
 
     @property
@@ -334,7 +334,7 @@ def _lead(cell: PairDifference, name: str) -> int:
 
 
 def _turned(cell: PairDifference) -> PairDifference:
-    """Return the difference with the sides exchanged. The p-values stay, for they are two-sided."""
+    """Return the difference with the sides exchanged. The p-values stay because they are two-sided."""
     turned = replace(cell, first=cell.second, second=cell.first)
     if cell.found is None:
         return turned

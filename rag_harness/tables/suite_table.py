@@ -263,7 +263,7 @@ class SuiteTable:
 
     @property
     def foreign_said(self) -> str:
-        """Say that fewer than half of the contexts stand in the page that they name; empty where more do."""
+        """Warn that fewer than half of the contexts are in the page that they name; empty where more are."""
         if not self.foreign or 2 * self.foreign[0] <= self.foreign[1]:
             return ""
         return (
@@ -283,12 +283,12 @@ class SuiteTable:
         return {value: self.aggregate(measures, {key: value}) for value in sorted(found)}
 
     def shares(self, where: SliceLabels | None = None) -> dict[str, float]:
-        """Return the share of each category among the selected answers; empty where there are no categories."""
+        """Return the share of each category among the selected answers; empty without categories."""
         kinds = self.kinds(where)
         return {kind: kinds[kind] / kinds.total() for kind in CATEGORIES} if kinds else {}
 
     def kinds(self, where: SliceLabels | None = None) -> Counter[str]:
-        """Return how many of the selected answers are of each category; empty where there are no categories."""
+        """Return how many of the selected answers are of each category; empty without categories."""
         if not self.categories:
             return Counter()
         chosen = map(int, np.flatnonzero(self._selected(where or {})))

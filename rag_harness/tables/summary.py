@@ -342,7 +342,7 @@ def stage_quantiles(suite: SuiteTable) -> dict[str, dict[str, float]]:
 
 
 def stage_lines(tables: TablesByName) -> list[str]:
-    """Return a line for each experiment with p50/p95/p99 of trials and stages; none where there are no times."""
+    """Return a line for each experiment with p50/p95/p99 of trials and stages; nothing without times."""
     found = {name: stage_quantiles(suite) for name, suite in sorted(tables.items()) if suite.totals.rows}
     stages = [stage for stage in STAGES if any(stage in times for times in found.values())]
     if not stages:

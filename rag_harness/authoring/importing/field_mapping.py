@@ -51,20 +51,20 @@ class SourceFields:
 
     Attributes:
         name: the tool, as ``--from`` names it.
-        fields: names of the tool for each field of ours; the first that a record has counts. A question and a ground
-            truth may have any other name of ``MEANINGS``, too, but for those that are something else below.
-        typical: names that only this tool has; one of them tells its files.
-        scored: names of answers and of what they were made of: they are scored, and are no gold.
+        fields: the tool's names for each of our fields; the first one in a record counts. A question and a ground truth
+            may also have another name of ``MEANINGS``, except those with another meaning below.
+        typical: names that only this tool has; one of them identifies its files.
+        scored: names of answers and of their sources: these are scored, and are not gold.
         unmatched: names without a counterpart, each with the reason.
-        unread: names that say nothing of a question, such as dates.
+        unread: names of fields that do not describe a question, such as dates.
         read_otherwise: names that ``expected`` or ``left_out`` reads.
         objects: names of objects whose members are labels.
-        separator: what parts the texts of a cell of a CSV file.
+        separator: separates the texts in a cell of a CSV file.
         is_synthetic: whether a record says that no person wrote its question.
-        type_of: the type of a question, where a record tells it; "" where it does not.
-        left_out: why a record is no question; "" where it is one.
-        expected: what the answer owes, as expectations.
-        no_question: what is said of a record without a question.
+        type_of: the type of a question; "" where a record does not have it.
+        left_out: why a record is not a question; "" where it is one.
+        expected: the expectations on the answer.
+        no_question: the message about a record without a question.
     """
 
     name: str
@@ -382,7 +382,7 @@ class RecordMapping:
                 yield ours.removeprefix(f"{above}."), value
 
     def _beside(self, field: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what else stands in the object that a chosen path leads into."""
+        """Return the other members of the object that a chosen path leads into."""
         above, _, key = self._used(values, field).rpartition(".")
         holder = structured(value_at(values, above)) if above else None
         taken = {key, *(path.removeprefix(f"{above}.") for path in self._chosen.values())}

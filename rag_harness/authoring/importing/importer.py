@@ -107,14 +107,14 @@ class ContextPlaces:
         found.evidence += [each for each in quotes if each not in found.evidence]
 
     def _page_of(self, text: str, name: str) -> str:
-        """Return the document of a context, by its text; by its name where there is no text."""
+        """Return the document of a context, by its text, or by its name without a text."""
         by_text = self._placing.place([Context(text)]).hits[0].chunk.doc_id if text else ""
         return by_text or (self._placing.place([Context("", document=name)]).hits[0].chunk.doc_id if name else "")
 
     def _quotes(self, page: str, text: str) -> list[Evidence]:
-        """Return a quote for each paragraph of a context that stands in the page, in the page's own words.
+        """Return a quote, in the page's own words, for each paragraph of a context that is in the page.
 
-        A whole context is often longer than a chunk, and a quote that a chunk's border divides is found in none.
+        A whole context is often longer than a chunk. A quote that a chunk's border divides is found in no chunk.
         """
         paragraphs = (each.strip() for each in _PARAGRAPHS.split(text))
         found = (self._verbatim(self._texts[page], each) for each in paragraphs if tells_page(each))
@@ -195,13 +195,13 @@ _UNLABELLED = "unlabelled"
 
 
 class LineWriting:
-    """Makes lines, each with an id of its own.
+    """Makes lines, each with a unique id.
 
     Args:
-        source: the tool, for the label ``imported_from``.
+        source: the tool, which becomes the label ``imported_from``.
         reviewed: whether somebody has read all questions, ``yes`` or ``no``; "": those that the file does not call
             synthetic.
-        notes: takes what becomes of ids.
+        notes: takes the changes of ids.
     """
 
     def __init__(self, source: str, reviewed: str, notes: Notes) -> None:
@@ -450,7 +450,7 @@ WHOLE = Part()
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """What came of a file: its lines, and what could not be taken over."""
+    """The result of an import: the lines of a file, and what could not be imported."""
 
     lines: Sequence[WrittenLine]
     notes: Notes
@@ -496,10 +496,10 @@ def import_questions(
 
 
 def files_of(file: Path, part: Part) -> list[Path]:
-    """Return the files that hold the questions: the file itself, or those of a part of a folder.
+    """Return the files with the questions: the file itself, or the files of a part of a folder.
 
     Raises:
-        DataError: the folder is no data set, or it is not said which of its parts is meant.
+        DataError: the folder is not a data set, or its part was not chosen.
     """
     if file.is_dir():
         return files_of_dataset(file, *part)

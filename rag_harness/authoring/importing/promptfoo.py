@@ -53,10 +53,10 @@ class Assertions:
     """Reads the assertions of one test.
 
     Args:
-        variables: of the test, for templates.
-        folder: that of the config, for values in files.
-        where: its place.
-        notes: takes what has no counterpart.
+        variables: the variables of the test, for templates.
+        folder: the folder of the config, for values in files.
+        where: the place of the test.
+        notes: takes the parts without a counterpart.
     """
 
     def __init__(self, variables: Mapping[str, Any], folder: Path, where: str, notes: Notes) -> None:
@@ -98,7 +98,7 @@ class Assertions:
             yield from ({**({"not": each} if negated else each), **beside} for each in found)
 
     def _value(self, raw: Mapping[str, Any]) -> Any:
-        """Return the value of an assertion; what stands in a file is read.
+        """Return the value of an assertion; values in files are read.
 
         Raises:
             UnreadFileError: a file cannot be read.
@@ -109,7 +109,7 @@ class Assertions:
         return value_beside(value, self._folder) if is_file(value) else value
 
     def _of_set(self, raw: Mapping[str, Any]) -> Iterator[Demand]:
-        """Yield the demands of a set. Its weight is that of each of its assertions, times their own."""
+        """Yield the demands of a set. Each of its assertions gets its weight, times their own."""
         inner, weight = raw.get("assert"), raw.get("weight", 1)
         if isinstance(weight, bool) or not isinstance(weight, (int, float)):
             self._lose(f"assert-set with the weight {str(weight)[:_SHOWN]!r}, which is no number")
@@ -253,7 +253,7 @@ def _known(raw: Mapping[str, Any], documents: Sequence[str], folder: Path, where
     Args:
         raw: the variables.
         documents: those of them whose files are documents, which are named and not read.
-        folder: that of the config.
+        folder: the folder of the config.
         where: the place of the test.
         notes: takes what cannot be read.
     """
@@ -326,7 +326,7 @@ def _labels(test: Mapping[str, Any], variables: Mapping[str, Any], chosen: Mappi
 
 
 def _inputs(variables: Mapping[str, Any], names: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, Any]:
-    """Return the variables that are no field: what else the user sends."""
+    """Return the variables that are not a field: the user's other inputs."""
     taken = {*names.values(), *chosen.values()}
     own = {ours.removeprefix("inputs."): variables.get(name) for ours, name in chosen.items() if "inputs." in ours}
     rest = {name: value for name, value in variables.items() if name not in taken}

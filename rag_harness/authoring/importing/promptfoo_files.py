@@ -144,7 +144,7 @@ def row_as_test(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _config(configs: Mapping[tuple[str | Any, ...], Any], number: str) -> dict[str, Any]:
-    """Return the configuration of an assertion: that of all ``__expected`` columns, and that of its own."""
+    """Return the configuration of an assertion: that for all ``__expected`` columns, and that for its own column."""
     own = {key: value for (of, key), value in configs.items() if of in ("", number)}
     return {key: _as_number(value) if key in ("threshold", "weight") else value for key, value in own.items()}
 
@@ -174,7 +174,7 @@ def assertion_of(text: str) -> dict[str, Any]:
 
 
 def _known_type(text: str) -> tuple[str, str]:
-    """Return the type that a text begins with, and what stands behind it; the longest of several."""
+    """Return the type that a text begins with, and the rest of the text; the longest of several types."""
     bare = text.removeprefix("not-")
     begin = next((each for each in UNMATCHED_BEGINNINGS if bare.startswith(each)), "")
     if begin:
@@ -186,8 +186,8 @@ def _known_type(text: str) -> tuple[str, str]:
 
 
 def _listed(text: str) -> list[str]:
-    r"""Return texts with commas between; one with a comma stands in quotes, or has ``\,``."""
-    # A line break in a text is no end of a row, and csv takes it for one.
+    r"""Return the texts between commas. A text with a comma is in quotes, or has ``\,``."""
+    # A line break in a text does not end a row, but csv takes it for an end.
     plain = text.replace("\\,", "\0").replace("\n", "\1").replace("\r", "\2")
     rows: Iterator[list[str]] = csv.reader([plain], skipinitialspace=True)
     found = [each.replace("\0", ",").replace("\1", "\n").replace("\2", "\r").strip() for each in next(rows, [])]
@@ -220,21 +220,21 @@ def is_file(value: Any) -> TypeGuard[str]:
 
 
 def text_beside(name: str, folder: Path) -> str:
-    """Return the text of a file as a variable has it: what YAML holds is written as JSON, as promptfoo does.
+    """Return the text of a file as a variable has it: YAML is written as JSON, as promptfoo does.
 
     Args:
         name: the file, with or without ``file://``.
-        folder: that of the config.
+        folder: the folder of the config.
 
     Raises:
-        UnreadFileError: it is missing, of another kind, malformed, or not below the folder.
+        UnreadFileError: the file is missing, of another kind, malformed, or not below the folder.
     """
     value = value_beside(name, folder)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def value_beside(name: str, folder: Path) -> Any:
-    """Return what a file holds: a text, or the value that JSON or YAML stands for.
+    """Return the content of a file: a text, or the value of JSON or YAML.
 
     Raises:
         UnreadFileError: as ``text_beside``.
@@ -258,7 +258,7 @@ def value_beside(name: str, folder: Path) -> Any:
 
 
 def with_variables(test: Mapping[str, Any], folder: Path, where: str, notes: Notes) -> Mapping[str, Any]:
-    """Return a test whose variables stand in it, and not in files that it names. What cannot be read is noted."""
+    """Return a test with its variables, read from the files that it names. Unreadable files are noted."""
     stated = test.get("vars")
     named = [stated] if isinstance(stated, str) else stated if isinstance(stated, list) else None
     if named is None:

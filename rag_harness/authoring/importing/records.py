@@ -181,7 +181,7 @@ def are_messages(value: Any) -> bool:
 def dialogue_of(messages: Sequence[Mapping[str, Any]], where: str, notes: Notes) -> Dialogue | None:
     """Return the questions and replies of messages; None where no user says anything.
 
-    Messages that follow each other without a reply count as one. What is no question and no reply is noted.
+    Messages that follow each other without a reply count as one. Other messages are noted.
     """
     turns: list[tuple[list[str], list[str]]] = []
     for each in messages:
@@ -212,7 +212,7 @@ def _speaker(message: Any) -> str:
 
 
 def message_text(message: Mapping[str, Any]) -> str:
-    """Return the text of a message; parts of a list that are no text are left out."""
+    """Return the text of a message; parts of a list other than text are left out."""
     inner = message.get("data")
     holder = inner if isinstance(inner, Mapping) else message
     content = given(next((holder[key] for key in ("content", "text") if key in holder), None))
@@ -279,7 +279,7 @@ def flat(values: list[Any]) -> list[Any]:
 
 
 def _items_of(value: Any) -> list[Any] | None:
-    """Return the items of a list or an object; None for a text, be it that of a list of texts."""
+    """Return the items of a list or an object; None for a text, even for the text of a list of texts."""
     is_nested = isinstance(value, str) and (value.lstrip()[:1] == "{" or _NESTED.match(value) is not None)
     found = structured(value) if is_nested else value
     if isinstance(found, Mapping):
@@ -291,7 +291,8 @@ def _items_of(value: Any) -> list[Any] | None:
 def object_text(value: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return the only text of an object, and its key; None as key where it has several, or none.
 
-    A message counts as its content. A number or a flag alone says nothing without its key, so it is no text.
+    A message counts as its content. A number or a flag alone does not count as a text because it says nothing without
+    its key.
     """
     if {"role", "speaker"} & value.keys() and (said := message_text(value)):
         return said, "content"

@@ -46,7 +46,7 @@ def _criteria(stated: Any) -> list[Demand]:
     if isinstance(stated, dict):
         forbidden = texts_of(stated.get("must_not") or stated.get("mustNot"))
         wanted: list[Demand] = [{"rubric": text} for text in texts_of(stated.get("must"))]
-        # What is no criterion is named by whoever looks at the demands.
+        # The check of the demands names anything that is not a criterion.
         others = [{name: each} for name, each in stated.items() if name not in _SIDES and each not in _EMPTY]
         return [*wanted, *({"not": {"rubric": text}} for text in forbidden), *others]
     if isinstance(stated, list):
@@ -393,7 +393,7 @@ def _of_paragraph(values: Mapping[str, Any]) -> ReadingRecords:
     asked = values.get("qas")
     if not isinstance(asked, list):
         return [values]
-    # An item that is no object becomes a record without a question, which is counted.
+    # An item that is not an object becomes a record without a question, which is counted.
     return [_plain_question(_inside(above, each if isinstance(each, Mapping) else {}, "paragraph")) for each in asked]
 
 
@@ -414,7 +414,7 @@ def _plain_question(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _without_gold(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a question that its paragraph does not answer: the paragraph is no evidence, and stays as a label."""
+    """Return a question that its paragraph does not answer: the paragraph is not evidence, and stays as a label."""
     plain = _without(values, "answers", "context")
     return {**plain, "answerable": False, "paragraph_without_answer": values.get("context")}
 

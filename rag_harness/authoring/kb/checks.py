@@ -179,7 +179,7 @@ def read_material(folder: Path) -> Material:
     """Read and parse all pages below ``folder``.
 
     Raises:
-        DataError: there is no such folder, or no page in it.
+        DataError: the folder is missing, or has no page.
     """
     if not folder.is_dir():
         raise DataError(f"No folder {folder}: name the one that holds your Markdown pages, or set KB_DIR.")

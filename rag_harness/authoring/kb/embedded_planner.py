@@ -90,7 +90,7 @@ def read_domain(name: str) -> Domain:
     """Return the domain of that name; case, hyphens and blanks do not matter.
 
     Raises:
-        DataError: there is no such domain; the message names the shipped ones.
+        DataError: the domain is unknown; the message names the shipped ones.
     """
     plain = " ".join(name.casefold().replace("-", " ").split())
     if plain not in domain_names():
@@ -256,8 +256,8 @@ class Draft:
 
     Attributes:
         id: the page's unique id.
-        about: what it shares with pages that it may link to, the closest first: a thing, a topic.
-        older: one of its facts with a different statement, for the outdated page of a version pair.
+        about: what the page shares with pages that it may link to, the closest first: a thing, a topic.
+        older: one of its facts with a different statement, which the outdated page of a version pair makes.
     """
 
     id: str

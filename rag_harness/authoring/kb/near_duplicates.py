@@ -1,4 +1,4 @@
-"""Near-duplicate pages, and paragraphs that stand in two pages."""
+"""Near-duplicate pages, and paragraphs that two pages share."""
 
 from __future__ import annotations
 

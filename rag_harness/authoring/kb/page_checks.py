@@ -353,7 +353,7 @@ def parse(diagrams: Sequence[str], folder: Path) -> Parsed:
 
 
 def find_mermaid(folder: Path) -> Path:
-    """Return the folder of the npm package: from RAG_MERMAID_MODULES, the current folder or that of the pages, and up.
+    """Return the folder of the npm package: from RAG_MERMAID_MODULES, or upwards from the current folder or the pages'.
 
     Raises:
         NoParserError: the package is not found; the message names the places. A package among the pages is never run.

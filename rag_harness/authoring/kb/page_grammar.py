@@ -183,7 +183,7 @@ def _within_sentence(fact: PlannedFact, page: PlanPage) -> str:
 
 
 def topic_with_article(fact: PlannedFact, page: PlanPage) -> str:
-    """Return the topic with its article, for the middle of a sentence: "the sales area", "a locker", "parking"."""
+    """Return the topic with its article, as in the middle of a sentence: "the sales area", "a locker", "parking"."""
     start = fact.statement.casefold().find(fact.subject.casefold())
     article = _ARTICLE.search(fact.statement[: max(0, start)])
     return f"{article[1].lower()}{topic(fact, page)}" if article else topic(fact, page)

@@ -189,11 +189,11 @@ def body_of(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without differences that a checkout may make: line ends and a byte order mark are no edit."""
+    """Return a text without differences that a checkout may make: line ends and a byte order mark are not an edit."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
-# Checks a page before it is kept: it follows the plan, is no copy, and agrees with its other version.
+# Checks a page before it is accepted: it follows the plan, is not a copy, and agrees with its other version.
 
 
 class WrittenPageReader:

@@ -138,7 +138,7 @@ class Plan(_Part):
 
 
 def read_plan(file: Path) -> tuple[Plan | None, list[TextAtLine]]:
-    """Return the plan and its problems. A missing file is no plan; an unreadable one is a problem with its line."""
+    """Return the plan and its problems. A missing file gives no plan; an unreadable one is a problem with its line."""
     if not file.is_file():
         return None, []
     try:
@@ -388,10 +388,10 @@ def mark_superseded(folder: Path, queries: Path | None = None) -> Marked:
     """Return the queries, with ``superseded`` and ``version_pair`` in the metadata of affected ones.
 
     A query is affected if one of its quotes from the current page contains the current statement of a conflict, or is
-    part of it; white space and bold do not matter. Old values of those two keys are replaced; everything else is kept.
+    part of it; white space and bold do not matter. Old values of those two keys are replaced; everything else stays.
 
     Raises:
-        DataError: there is no plan with version pairs, or a line is no query; the message says what to do.
+        DataError: a plan with version pairs is missing, or a line is not a query; the message says what to do.
     """
     facts = list(_facts(_plan(folder)))
     file = queries or folder / "queries.jsonl"

@@ -465,7 +465,7 @@ def version_agreement(material: Material, plan: Plan) -> _Problems:
 
 def _written(material: Material, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Problems:
     pages = [material.pages.get(page.filename) for page in (outdated, current)]
-    # Bold marks are removed: the same words are no conflict, however they are marked.
+    # Bold marks are removed: the same words are not a conflict, however they are marked.
     texts = [page.body.replace("**", "") for page in pages if page]
     for found in contradictions(texts) if len(texts) == len(pages) else ():
         if not _is_planned(found, pair, outdated, current):

@@ -95,7 +95,7 @@ def read_query_lines(file: Path) -> ParsedFile[QueryLine]:
     """Read a file with one JSON object a line, or a table: CSV, TSV or Parquet.
 
     Raises:
-        DataError: there is no such file, or it has another form; says what makes lines of it.
+        DataError: the file is missing, or has another form; the message says what converts it to lines.
     """
     read: ParsedFile[QueryLine] = ParsedFile(file)
     if is_table(file) and file.is_file():
@@ -137,7 +137,7 @@ def _add_query(read: ParsedFile[QueryLine], number: int, line: str) -> None:
         return
     turns, wrong = lines_of(line)
     if "scenario" in raw:
-        turns = turns[:1]  # the gold of a scenario is that of each of its turns
+        turns = turns[:1]  # each turn of a scenario has the scenario's gold
     read.entries += [(number, turn) for turn in turns]
     read.problems += [TextAtLine(number, f"{said.rstrip('.')}. Mend the entry.") for said in wrong]
 
@@ -290,7 +290,7 @@ _TURNS_SHOWN = 60
 
 
 def turns(read: ParsedFile[QueryLine]) -> list[CheckResult]:
-    """Return the check of the turns of all conversations; none where there is no conversation."""
+    """Return the check of the turns of all conversations; none without conversations."""
     found = [(line, query) for line, query in read.entries if query.turn is not None]
     if not found:
         return []
@@ -524,7 +524,7 @@ def _multi_hop(material: Material, read: Queries) -> CheckResult:
 
 
 def _alone(material: Material, query: QueryLine) -> list[str]:
-    """Return the pages that contain every quote, for a query with quotes from several pages."""
+    """Return the pages that contain every quote of a query with quotes from several pages."""
     quotes = [fold(each.quote) for each in query.evidence]
     named = dict.fromkeys(each.filename for each in query.evidence)
     pages = [page for name in named if len(named) > 1 and (page := material.pages.get(name))]

@@ -16,7 +16,7 @@ def validate(
     ``types`` are types of questions beside the known ones.
 
     Raises:
-        DataError: there is no such folder, no page in it, or a question file that was named is missing.
+        DataError: the folder or a named question file is missing, or the folder has no page.
     """
     from rag_harness.core.progress import uncollected
 
@@ -48,7 +48,7 @@ def graph(kb_dir: Path) -> str:
     """Return the links between the pages of ``kb_dir`` as a Mermaid flowchart.
 
     Raises:
-        DataError: there is no such folder, or no page in it.
+        DataError: the folder is missing, or has no page.
     """
     from rag_harness.authoring.kb.page_checks import flowchart
 

@@ -360,7 +360,7 @@ def are_planned(one: str, other: str, collection: DocumentCollection) -> bool:
 def like_draft(
     mine: Sequence[Fact], theirs: Sequence[Fact], collection: DocumentCollection, chance: Random
 ) -> Draft | None:
-    """Return a question about a fact that both pages state about their things; None if there is no such fact."""
+    """Return a question about a fact that both pages state about their things; None without such a fact."""
     if not mine or not theirs:
         return None
     one, other = (_by_frame(facts, collection) for facts in (mine, theirs))

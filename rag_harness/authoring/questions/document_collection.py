@@ -24,7 +24,7 @@ from rag_harness.retrieval.chunking.markdown import read_sections
 
 
 def superseded_pages(documents: Sequence[Document]) -> dict[str, str]:
-    """Return the id of each superseded page with that of its replacement; "" if the replacement is not named."""
+    """Return the id of each superseded page with its replacement's id; "" if the replacement is not named."""
     told = _told(documents)
     return told if told or any("status" in each.metadata for each in documents) else _read(documents)
 

@@ -181,7 +181,7 @@ def contained(draft: Draft, collection: DocumentCollection) -> str | None:
 
 
 def readable(draft: Draft, collection: DocumentCollection) -> str | None:
-    """Reject a question that refers to something its reader cannot see, or that is no proper sentence."""
+    """Reject a question that refers to something its reader cannot see, or that is not a proper sentence."""
     words = draft.text.split()
     if not 3 <= len(words) <= 40 or "?" not in draft.text:
         return "too short or too long"

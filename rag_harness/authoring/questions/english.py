@@ -189,7 +189,7 @@ _ADVERBS = word_set("always never often rarely sometimes usually")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """``subject`` ``auxiliary`` ``rest``, for a question; if there was no auxiliary, it is a form of do.
+    """The parts ``subject``, ``auxiliary`` and ``rest`` of a question; a missing auxiliary becomes a form of do.
 
     ``negated``: whether a "not" was removed.
     """
@@ -334,7 +334,7 @@ _SPOKEN = re.compile(
 
 
 def can_be_asked(part: str) -> bool:
-    """Whether a part fits into a question: it refers to nothing outside, and is no fragment or author's "we"."""
+    """Whether a part fits into a question: it refers to nothing outside, and is not a fragment or an author's "we"."""
     dashes = part.startswith("whether") or "—" in part or "–" in part
     whole = not dashes and part.count("(") == part.count(")") and part.count('"') % 2 == 0
     return whole and not POINTING.search(part) and not _SPOKEN.search(part) and 2 <= len(part.split()) <= LONGEST_PART

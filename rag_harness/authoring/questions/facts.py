@@ -173,9 +173,9 @@ class QuestionForms:
     """The forms of a language. In a question, ``{v}`` is the verb and ``{s}`` the subject.
 
     Attributes:
-        verbs: by what it states, the verbs with ``|`` between, and the question. ``amount`` is "amounts to"; of a
-            duration it has its own question, ``how_long``.
-        articles: what a subject that is no name begins with; small in the question.
+        verbs: by the kind of statement, the verbs with ``|`` between, and the question. ``amount`` is "amounts to"; for
+            a duration it has its own question, ``how_long``.
+        articles: beginnings of a subject that is not a name; in lower case in the question.
         cell: the question for the cell of a table, with ``{row}`` and ``{name}``.
         both: joins two questions. ``versions``: asks for a fact now and under an old page's ``{title}``.
         unanswered: the ground truth of a question that nothing answers, with ``{page}``.

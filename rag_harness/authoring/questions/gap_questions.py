@@ -390,7 +390,7 @@ def untold(doc_id: str, collection: DocumentCollection) -> Iterator[tuple[str, s
 #
 # A question about a row of a table, a class or a page of a folder is asked about another one of the same kind. It is
 # kept if no passage that names the other thing has the rarest words of the question, or words with similar meaning. It
-# is dropped if too many passages name the thing. The nearest passages go into the row, for the reviewer.
+# is dropped if too many passages name the thing. The row has the nearest passages for the reviewer.
 
 KIND = "negative"
 NEAREST_SHOWN = 3

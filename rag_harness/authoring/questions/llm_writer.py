@@ -36,7 +36,7 @@ _Made = TypeVar("_Made")
 
 
 class Counts(Protocol):
-    """What came of it: why things were dropped, and why no more were asked for."""
+    """The outcome of writing: why things were dropped, and why no more were asked for."""
 
     dropped: Counter[str]
     stopped: str
@@ -50,17 +50,17 @@ async def asked_in_waves(
     keep: Callable[[_Made], str | None],
     counts: Counts,
 ) -> None:
-    """Ask until ``wanted`` things are kept, the tasks are used up, or no call is to be made any more.
+    """Ask until ``wanted`` things are accepted, the tasks are used up, or no more calls may be made.
 
-    The same replies give the same things, whichever comes first.
+    The same replies give the same things in any order of arrival.
 
     Args:
         todo: the tasks.
-        wanted: how many things to keep.
-        at_once: how many tasks are worked on at one time.
+        wanted: how many things to accept.
+        at_once: how many tasks run at one time.
         write: does a task: returns what was made, or its last fault.
-        keep: keeps a thing, or returns why it is not kept.
-        counts: takes what came of it.
+        keep: accepts a thing, or returns why it is not accepted.
+        counts: takes the outcome.
     """
     failing = 0
     while wanted and not counts.stopped:

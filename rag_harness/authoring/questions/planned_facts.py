@@ -96,7 +96,7 @@ _FORWARD = 8
 
 @dataclass(frozen=True, slots=True)
 class PlannedStatement:
-    """``front``, ``subject`` ``auxiliary`` ``before`` GAP ``after``; the gap may stand in ``subject`` instead.
+    """``front``, ``subject`` ``auxiliary`` ``before`` GAP ``after``; the gap may be in ``subject`` instead.
 
     ``auxiliary`` is a form of do if the statement has a plain verb; ``before`` then begins with the verb's base form.
     ``auxiliary`` is empty if the value itself is the verb.
@@ -298,7 +298,7 @@ def asked_for(value: str, said: PlannedStatement) -> QuestionWords | None:
 
 
 def unit_of(value: str) -> str:
-    """Return the unit of a figure: "€", "days"; empty if the value is no figure."""
+    """Return the unit of a figure: "€", "days"; empty if the value is not a figure."""
     if _MONEY.fullmatch(value):
         return re.sub(r"[\d., ]", "", value)
     counted = _COUNT.fullmatch(value)
@@ -432,7 +432,7 @@ _CONDITION = "in which cases"
 
 
 def asked_for_condition(value: str, said: PlannedStatement) -> QuestionWords | None:
-    """Return the words that ask for a value that is no figure; None if none would be right for certain."""
+    """Return the words that ask for a value other than a figure; None if no words are certain to be right."""
     if not said.auxiliary:
         return _doing(value, said)
     before, after = _ONLY.sub("", said.before).strip(), said.after.removeprefix("only").strip()

@@ -307,7 +307,7 @@ _OPEN = re.compile(
 
 
 def stated_quantity(found: Clause) -> tuple[str, str, dict[str, str]] | None:
-    """Return kind, answer and parts of the question for the number in a clause; None if there is no question."""
+    """Return kind, answer and parts of the question for the number in a clause; None without a question."""
     if POINTING.search(found.rest) or "," in found.rest or len(found.rest.split()) > 20:
         return None
     lone = _LONE.match(found.rest)

@@ -12,7 +12,7 @@ from rag_harness.core.errors import DataError
 from rag_harness.core.files import write_atomically
 from rag_harness.evaluation.measures import measure_named
 
-# What came of a race, as it is kept in ``output/tune.json``: the report and ``tune`` itself read nothing else.
+# The result of a race, as it is stored in ``output/tune.json``: the report and ``tune`` itself read nothing else.
 
 FILE = "tune.json"
 
@@ -274,7 +274,7 @@ def figure_cell(entry: Entry, name: str) -> str:
 
 
 def race_fate(outcome: RaceOutcome, entry: Entry) -> str:
-    """Return what became of a configuration in the race."""
+    """Return the result of a configuration in the race."""
     if entry.name == outcome.winner:
         return "chosen"
     if entry.why:

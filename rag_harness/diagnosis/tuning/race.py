@@ -48,17 +48,17 @@ class Elimination:
 
 @dataclass
 class RaceResult:
-    """What came of a race.
+    """The result of a race.
 
     Attributes:
         ended: why it ended.
-        asked: number of questions that those who stayed were asked.
-        values: by name of the configuration.
+        asked: number of questions that the remaining configurations were asked.
+        values: values by the name of the configuration.
         answered: number of questions that were asked of all configurations together.
-        left: who left, by name.
-        aside: who was set aside, by name: after how many questions.
-        looks: after each look, the number of questions and of configurations still in.
-        good_enough: those shown to be at most the margin below the best.
+        left: configurations that left, by name.
+        aside: the number of questions after which a configuration was set aside, by name.
+        looks: after each look, the number of questions and of remaining configurations.
+        good_enough: configurations that are shown to be at most the margin below the best.
     """
 
     ended: Ended = "all questions were asked"
@@ -114,11 +114,11 @@ def race(
 
     Args:
         space: objective, constraints, confidence.
-        candidates: those that race.
-        course: what the race goes over.
+        candidates: the configurations that race.
+        course: the questions and measures of the race.
         ask: asks questions.
         is_spent: whether the budget is gone.
-        say: hears how far it is.
+        say: takes the progress as text.
     """
     groups = course.groups
     came, first = RaceResult(values={each.name: Values() for each in candidates}), measure_named(space.objective[0])
@@ -184,18 +184,18 @@ def race_of_found(
     *,
     in_no_more_text: bool = False,
 ) -> RaceResult:
-    """Hold the candidates against each other by what they find. All questions are asked, and one look is taken.
+    """Compare the candidates by what they find. All questions are asked, and one look is taken.
 
-    No call is saved by stopping early, and one look shows more than many.
+    Stopping early would save no call, and one look has more power than many.
 
     Args:
         space: objective, constraints, confidence.
-        candidates: those that race.
-        course: what the race goes over.
+        candidates: the configurations that race.
+        course: the questions and measures of the race.
         ask: asks questions.
-        say: hears how far it is.
-        in_no_more_text: whether a configuration leaves only where another that is better gives a model as much text or
-            less. Who gives more text finds more, but may answer worse, and costs more.
+        say: takes the progress as text.
+        in_no_more_text: whether a configuration leaves only where a better one gives a model at most as much text. More
+            text finds more, but may lead to worse answers, and costs more.
     """
     came = RaceResult(values={each.name: Values() for each in candidates})
     cases = [case for group in course.groups for case in group]
@@ -238,7 +238,7 @@ def look_once(
 
 
 def _check_measured(space: Space, came: RaceResult, cases: Sequence[Case]) -> None:
-    """Stop at once where a constraint can be held against nobody, such as the cost of a model without a price.
+    """Stop at once where a constraint can be checked for no configuration, such as the cost of a model without a price.
 
     Raises:
         DataError: a measure of a constraint has no value for any question of any configuration.
@@ -387,10 +387,10 @@ def split(cases: Sequence[Case], share: float, seed: int, named: str = "") -> Sp
 def held_out(
     space: Space, ask: Ask, is_spent: Callable[[], bool], winner: Contender, today: Contender, groups: Groups
 ) -> HeldOut | None:
-    """Ask winner and today's configuration what the race never asked, and return both figures.
+    """Ask winner and today's configuration the questions outside of the race, and return both figures.
 
-    None where the budget does not reach all questions: those that were asked first are no sample of all.
-    Questions of one group are not independent, and the intervals know that.
+    None where the budget does not suffice for all questions: the first ones are not a sample of all. Questions of one
+    group are not independent, and the intervals allow for this.
     """
     cases = [case for group in groups for case in group]
     rows = ask([winner, today], cases)

@@ -81,10 +81,10 @@ def constraint_text(constraint: Gate) -> str:
 
 
 def conditions_first(parameters: Sequence[Parameter]) -> list[Parameter]:
-    """Return parameters in an order in which each stands behind those of its condition.
+    """Return parameters in an order in which each follows those of its condition.
 
     Raises:
-        ValueError: conditions go round in a circle; the message names the parameters of it.
+        ValueError: conditions form a cycle; the message names its parameters.
     """
     ordered: list[Parameter] = []
     waiting = list(parameters)

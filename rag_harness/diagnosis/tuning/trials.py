@@ -43,9 +43,9 @@ class Contender:
     """A configuration that races.
 
     Attributes:
-        spec: what is built. Its name is that of its derived rows.
-        values: all parameters of the space and their values, also where they are as the options say.
-        title: what people call it: the name of a starting point, or its values in words.
+        spec: what is built. Its derived rows have its name.
+        values: all parameters of the space with their values, also those that the options set.
+        title: a readable name: the name of a starting point, or its values in words.
     """
 
     spec: ConfigurationSpec
@@ -113,7 +113,7 @@ def field_of(space: Space, settings: Settings) -> Field:
     if len(found) < 2:
         raise SettingsError(f"{space.where}: there is nothing to compare: only the configuration of today is left.")
     first, *others = found.values()
-    # Where two are equal, the order decides: that of the file must not.
+    # Where two are equal, this order decides: the order of the file must not.
     return Field((first, *sorted(others, key=lambda each: each.name)), left_out)
 
 
@@ -157,7 +157,7 @@ def _effective(spec: ConfigurationSpec, settings: Settings) -> dict[str, Paramet
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """Stands in for a generator: what was found is all."""
+    """A generator that writes no answer: the output is what was found."""
 
     async def answer(self, query: Query, trace: Trace, said_before: tuple[Message, ...] = ()) -> PipelineOutput:  # noqa: ARG002
         """Return what was found."""
@@ -190,7 +190,7 @@ def ranking_of(built: Experiment, name: str, k: int) -> Experiment:
 
 
 def with_top_k(row: ExperimentResult, candidate: Contender) -> ExperimentResult:
-    """Return the row of a ranking as that of a configuration, with as many chunks as it gives to a model."""
+    """Return the row of a ranking as a row of a configuration, with as many chunks as it gives to a model."""
     changed: dict[str, Any] = {"retrieved_chunks": row.retrieved_chunks[: candidate.top_k]}
     if not candidate.values.get("rerank"):
         changed["candidates"] = row.candidates[: candidate.top_k]
@@ -447,9 +447,9 @@ def is_found(name: str) -> bool:
 
 
 def value_of(name: str, case: Case, row: ExperimentResult | str, judged: Score | None = None) -> float | None:
-    """Return the value of a row; the worst where there is no answer, or nothing to measure: no claim to judge.
+    """Return the value of a row; the worst value without an answer, or with nothing to measure: no claim to judge.
 
-    ``judged`` is what a judge has said, of a measure that a judge answers.
+    ``judged`` is the judge's result where the measure is judged.
     """
     measure = measure_named(name)
     if measure.applies(case):

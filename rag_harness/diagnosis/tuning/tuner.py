@@ -65,7 +65,7 @@ _OF_SCREEN = 0.2
 
 
 class Tuned(NamedTuple):
-    """What came of a race, and the configuration that it chose."""
+    """The outcome of a race, and the configuration that it chose."""
 
     outcome: RaceOutcome
     winner: Contender
@@ -81,7 +81,7 @@ class Tuner:
         parts: what configurations are built of.
         fingerprint: of an experiment.
         output: folder of the results.
-        say: hears how far it is.
+        say: takes the progress as text.
     """
 
     space: Space
@@ -92,10 +92,11 @@ class Tuner:
     say: Callable[[str], None]
 
     def run(self) -> Tuned:
-        """Return what came of the race, which is kept in ``output``.
+        """Run the race and return its outcome, which is stored in ``output``.
 
         Raises:
-            PrerequisiteError: the race cannot be run, or not go on: something that it depends on has changed.
+            PrerequisiteError: the race cannot be run, or cannot be resumed because something that it depends on has
+                changed.
         """
         field = field_of(self.space, self.parts.settings)
         cases = self._cases()

@@ -116,13 +116,13 @@ PresenceState = Literal["ok", "absent", "broken"]
 
 
 class Presence(NamedTuple):
-    """What came of looking for one thing.
+    """The result of looking for one thing.
 
     Attributes:
-        state: ``absent`` is no fault by itself; ``broken`` is what the settings ask for and cannot have.
+        state: ``absent`` is not a fault by itself; ``broken`` is something that the settings ask for and cannot get.
         what: what was looked for.
         said: what was found.
-        remedy: what to do; empty where nothing is to be done, or ``said`` says it.
+        remedy: what to do; empty if there is nothing to do, or if ``said`` says it.
     """
 
     state: PresenceState
@@ -137,7 +137,7 @@ class Presence(NamedTuple):
         return [f"{self.state:<7} {self.what}: {first}", *(f"        {line}" for line in (*others, *remedy))]
 
 
-# Is the chat endpoint there, and does it take the key? One request, for its list of models; nothing is generated.
+# Is the chat endpoint there, and does it take the key? One request asks for its list of models; nothing is generated.
 
 _SECONDS = 10
 _REFUSED = (401, 403)
@@ -331,7 +331,7 @@ def look_over(folder: Path, network: bool = False) -> Checkup:
     """Look at the installation and at the suite in ``folder``; with ``network`` the chat endpoint is asked, too.
 
     Raises:
-        DataError: there is no such folder.
+        DataError: the folder is missing.
     """
     if not folder.is_dir():
         raise DataError(f"No folder {folder}: name the one that your suite is in, or none for this one.")

@@ -164,9 +164,9 @@ MOST_NAMED = 20
 def summary_lines(
     library: Library, retrieval: Retrieval | None, passed_over: Counter[str], seconds: float
 ) -> list[str]:
-    """Return the summary of an ingest; ``retrieval`` is None if there was no document.
+    """Return the summary of an ingest; ``retrieval`` is None without documents.
 
-    ``passed_over`` has the suffixes of files that are no documents.
+    ``passed_over`` has the suffixes of files that are not documents.
     """
     cut = retrieval.cut if retrieval else ()
     refused = retrieval.refused if retrieval else {}

@@ -137,7 +137,7 @@ def documents_folder(folder: Path, kb: str, done: Started) -> Documents:
     """Return the folder of documents, relative to ``folder``. Note how many it has and why it was chosen.
 
     Raises:
-        DataError: there is no document in the folders that were searched.
+        DataError: none of the searched folders has a document.
     """
     named = kb or next((name for name in USUAL_FOLDERS if _has_pages(folder / name)), "")
     named = named or ("." if _has_pages_at_its_top(folder) else "")
@@ -249,7 +249,7 @@ def _some(number: int) -> str:
 
 # Schemas by which editors complete the TOML files of services and spaces.
 #
-# They are files of the suite, so that they work offline. ``init`` writes those of another version anew, and ``doctor``
+# They are files of the suite, so that they work offline. ``init`` replaces those of another version, and ``doctor``
 # names them.
 
 SCHEMAS_FOLDER = ".rag_harness"
@@ -257,7 +257,7 @@ _KINDS = ("endpoint", "space")
 
 
 def write_schemas(folder: Path, done: Started) -> None:
-    """Write the schemas below ``folder``, those of another version anew.
+    """Write the schemas below ``folder``, also over those of another version.
 
     Raises:
         DataError: a file cannot be written.
@@ -345,7 +345,7 @@ def ignore_results(folder: Path, done: Started) -> None:
         done.kept.append(file)
 
 
-# The keys of the suite in an ini file: written if there is no file, printed if there is one.
+# The keys of the suite in an ini file: written if the file is missing, printed if it exists.
 
 _OWN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
 """Files that pytest always takes for its configuration, whatever they contain, in the order of its search."""
@@ -534,12 +534,12 @@ _OLD = "golden.json"
 def start(folder: Path, kb: str = "") -> Started:
     """Write a test file, the ini keys, drafted questions, schemas for editors and lines of ``.gitignore``.
 
-    Existing files are left alone, but for schemas of another version.
+    Existing files are left alone, except schemas of another version.
 
     Without ``kb``, the folder of documents is searched for.
 
     Raises:
-        DataError: there is no document, or nothing in the documents can be read.
+        DataError: no document is found, or nothing in the documents can be read.
     """
     done = Started()
     documents = documents_folder(folder, kb, done)

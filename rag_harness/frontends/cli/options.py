@@ -70,8 +70,8 @@ def questions_of_suite() -> Path:
 def documents_of(queries: Path, pages: Iterable[str]) -> Path:
     """Return the folder of the documents that a file of questions is about.
 
-    It is that of the suite's documents, if these are the suite's questions or one of the ``pages`` that they name is
-    there; else the file's own, if it has documents.
+    This is the folder of the suite's documents, if these are the suite's questions or one of the ``pages`` that they
+    name is in it; else the file's own folder, if it has documents.
     """
     from rag_harness.data.documents import page_files
 
@@ -198,7 +198,7 @@ class Scoring:
         self.parts: RunParts = RunParts(self._settings)
 
     def judged(self, answers: Path) -> bool:
-        """Judge a file of answers, print what came of it, and return whether anything was measured."""
+        """Judge a file of answers, print the result, and return whether anything was measured."""
         from rag_harness.core.text.refusals import declines
         from rag_harness.evaluation.judges.answers import score_file
         from rag_harness.evaluation.judges.conversations import in_conversations

@@ -227,7 +227,7 @@ def run_status(chosen: argparse.Namespace) -> int:
 
 
 def _place(chosen: argparse.Namespace, environment: Mapping[str, str]) -> CommentPlace | None:
-    """Return where the comment stands; None where there is no pull request."""
+    """Return the place of the comment; None without a pull request."""
     number = chosen.number or environment.get("CI_MERGE_REQUEST_IID", "")
     if number and not number.isdecimal():
         raise SettingsError(f"--number {number!r} is no number of a pull request.")

@@ -69,7 +69,7 @@ class AskedApp:
     Args:
         app: what is asked. A function gets the text of a question, or the ``Query`` where its parameter says so.
         name: what messages call it.
-        loop: where what is ``async`` is asked; None: on the loop of this process that outlives an evaluation.
+        loop: event loop for ``async`` pipelines; None: the loop of this process that outlives an evaluation.
     """
 
     def __init__(self, app: Any, name: str, loop: Loop | None = None) -> None:
@@ -91,7 +91,7 @@ class AskedApp:
         """Answer a query.
 
         Raises:
-            TypeError: the app returned something that is no answer.
+            TypeError: the app returned something that is not an answer.
         """
         given = query if self._takes_query else query.text
         return output_of(await called(self._ask, given, self._name, self._loop or lasting_loop()), self._name)
@@ -102,12 +102,12 @@ def own_pipeline(pipeline: object, name: str, version: str, loop: Loop | None = 
 
     Args:
         pipeline: one of these.
-        name: of the experiment; by default that of the function or class.
-        version: says that answers of this version are the same; needed where nobody can see the code.
-        loop: where what is ``async`` is asked; None: on the loop of this process that outlives an evaluation.
+        name: name of the experiment; by default the name of the function or class.
+        version: version of the pipeline, whose answers do not change; needed where the code cannot be read.
+        loop: event loop for ``async`` pipelines; None: the loop of this process that outlives an evaluation.
 
     Raises:
-        SettingsError: it is none of these, or cannot be called with one question; or the name is none.
+        SettingsError: the pipeline is none of these, or cannot be called with one question; or the name is not valid.
     """
     if isinstance(pipeline, Experiment):
         reusable = pipeline.is_reusable and is_reusable(pipeline.pipeline, pipeline.code)
@@ -185,7 +185,7 @@ _PAIR = ("query", "ground_truth")
 
 
 def questions_file(queries: object, output: Path) -> Path:
-    """Return the file of questions; write it where they are no file.
+    """Return the file of questions; write it if the questions are not a file yet.
 
     Args:
         queries: the path of a JSONL file or a table; a DataFrame, whose columns are known as those of tables; or a
@@ -193,7 +193,7 @@ def questions_file(queries: object, output: Path) -> Path:
         output: folder of the result files.
 
     Raises:
-        DataError: there is no question, or one has a form that is none of these; says which.
+        DataError: the questions are empty, or one has a form that is none of these; says which.
         CriticalError: the file cannot be written.
     """
     if isinstance(queries, (str, PathLike)):
@@ -229,7 +229,7 @@ def _items(queries: object) -> Iterable[object]:
 
 
 def _rows(queries: object) -> list[object] | None:
-    """Return the rows of a frame of pandas or polars as lines; None where it is no frame."""
+    """Return the rows of a frame of pandas or polars as lines; None for other objects."""
     of_polars, of_pandas = getattr(queries, "to_dicts", None), getattr(queries, "to_dict", None)
     if not (hasattr(queries, "columns") and (callable(of_polars) or callable(of_pandas))):
         return None
@@ -244,7 +244,7 @@ def _rows(queries: object) -> list[object] | None:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell in types of JSON. A missing value of pandas is no number and no text, and unlike itself."""
+    """Return a cell in types of JSON. A missing value of pandas is not a number, not a text, and unequal to itself."""
     if hasattr(value, "tolist"):  # of NumPy: a scalar or an array
         value = value.tolist()
     if isinstance(value, (list, tuple)):
@@ -333,7 +333,7 @@ def notebook_settings(given: Mapping[str, Any], measures: Sequence[str]) -> Sett
         measures: names of measures.
 
     Raises:
-        SettingsError: an option is unknown, or needs pytest; a value cannot be used; a name is no measure.
+        SettingsError: an option is unknown, or needs pytest; a value cannot be used; a name is not a measure.
     """
     said = {_SHORT.get(name, name): value for name, value in given.items() if value is not None}
     _check_names(said)
@@ -449,7 +449,7 @@ def check_service(asked: Experiment, parts: RunParts, cases: Sequence[Case]) -> 
         check_ready(spec, cast("EndpointPipeline", asked.pipeline), queries, access_of(parts.settings))
 
 
-# ``evaluate`` and ``aevaluate``: a pipeline, questions and measures -> what came of it.
+# ``evaluate`` and ``aevaluate``: a pipeline, questions and measures -> an ``Evaluation``.
 
 
 def evaluate(
@@ -461,25 +461,26 @@ def evaluate(
     version: str = "",
     **options: Any,
 ) -> Evaluation:
-    """Ask a pipeline questions, judge the answers, and return what came of it. Rows are kept as by a run of pytest.
+    """Ask a pipeline questions, judge the answers, and return the result. Rows are stored as by a run of pytest.
 
-    It may be called where an event loop runs, as in Jupyter: what is asked runs in a thread of its own, on a loop of
-    its own. What needs the notebook's loop, such as a client that was opened there, is for ``aevaluate``.
+    It may be called where an event loop runs, as in Jupyter: the pipeline runs in a separate thread, on a separate
+    loop. Use ``aevaluate`` for a pipeline that needs the notebook's loop, such as one with a client that was opened
+    there.
 
     Args:
         pipeline: a function of a question, sync or async, that returns the answer or a ``PipelineOutput``; an object
             with ``answer(query)``; an ``Experiment``; or the name of an experiment or endpoint. A function gets the
-            text of a question, or the ``Query`` where its parameter is annotated so. None sees the gold.
+            text of a question, or the ``Query`` where its parameter is annotated so. No pipeline sees the gold.
         queries: the path of a file of questions or of a table; a DataFrame; a list of texts, of pairs of question and
             expected answer, of dicts with the fields of a question, or of ``Case``. None: as the settings say.
         measures: names, as gates name them. Those that are judged need a judge: ``judge="embedded"``.
-        name: of the experiment, its rows and gates; by default that of the function or class.
-        version: names the version of a pipeline of your own, so that rows of the same version are reused.
+        name: name of the experiment, its rows and gates; by default the name of the function or class.
+        version: version of a pipeline of your own. Rows of the same version are reused.
         options: options of the harness by their names: ``kb="docs"``, ``limit=20``, ``output="output"``.
 
     Raises:
-        PrerequisiteError: something that was handed over cannot be used; nothing was asked.
-        CriticalError: no later question could be answered, as with a refused key. Rows that came are kept.
+        PrerequisiteError: an argument cannot be used; nothing was asked.
+        CriticalError: no later question could be answered, as with a refused key. Finished rows are stored.
     """
     return _Evaluating(pipeline, queries, measures, name, version, options).run()
 
@@ -513,7 +514,7 @@ async def aevaluate(
 
 
 class _Evaluating:
-    """One evaluation, from what was handed over to what came of it."""
+    """One evaluation, from its arguments to its result."""
 
     def __init__(
         self,

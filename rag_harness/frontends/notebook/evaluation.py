@@ -238,13 +238,13 @@ _NO_VERSION = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """What came of an evaluation. It stays as it is, whatever is evaluated into the same folder later.
+    """The result of an evaluation. Later evaluations into the same folder do not change it.
 
     Attributes:
         experiment: its name, in rows and gates.
-        output: the folder with its rows, scores and ``run.json``: what a run of pytest leaves, too.
+        output: the folder with its rows, scores and ``run.json``, as a run of pytest writes them.
         figures: mean, 95 % interval and n, by measure.
-        notes: what to know of the rows: failed trials, questions that were not asked, rows taken over.
+        notes: notes on the rows: failed trials, questions that were not asked, reused rows.
     """
 
     experiment: str

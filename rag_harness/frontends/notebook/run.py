@@ -63,7 +63,7 @@ _FIRST_SKIPPED = 20
 
 @dataclass
 class Arrived:
-    """What came of an evaluation: ids of questions with a row, and of which an earlier run has made it.
+    """The result of an evaluation: ids of questions with a row, and of those with a row of an earlier run.
 
     Attributes:
         not_run: questions that were not asked, with the reason.
@@ -174,7 +174,7 @@ class NotebookRecord:
                 return {}
             found = foreign_text(output, record, self.data.documents)
         except (RagHarnessError, OSError):
-            return {}  # the documents cannot be read: nothing can be held against them
+            return {}  # the documents cannot be read: nothing can be compared with them
         return found.fields()
 
     def _earlier(self, output: Path, data: str, mine: SuiteRecord) -> dict[str, SuiteRecord]:

@@ -100,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "rag_expect({...}, {...}): what the answers owe that a test which uses rag_result asks for"
     )
     for experiment, module in built_in().items():
-        # A variant's name may have a hyphen, which is no Python name. rag_experiment("t1-boost0") marks such a variant.
+        # A variant's name may have a hyphen, which no Python name has. rag_experiment("t1-boost0") marks it.
         if "-" in experiment:
             continue
         config.addinivalue_line("markers", f"{experiment}: rag_harness experiment {module}")

@@ -92,7 +92,7 @@ def _value(node: ast.expr) -> bool:
 
 
 def hint_without_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> str | None:
-    """Say what to do if options of ours were typed and there is no test at all; else None."""
+    """Return what to do if the command line has options of ours and no test was found; else None."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     stats = reporter.stats if reporter else {}
     # If tests could not be collected, their error says why there are none.
@@ -230,10 +230,10 @@ def _query_id(item: pytest.Item) -> str:
 
 
 def check_marked(node: pytest.Item) -> None:
-    """Refuse the mark at a test that asks for no answer: nothing would be looked at.
+    """Refuse the mark on a test that asks for no answer because nothing would be checked.
 
     Raises:
-        pytest.Collector.CollectError: it stands there.
+        pytest.Collector.CollectError: the test has the mark.
     """
     if is_marked_itself(node):
         raise pytest.Collector.CollectError(
@@ -499,7 +499,7 @@ class CollectedTrials:
         self._told = False
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Note which suites were left out: their absence is no error."""
+        """Note which suites were left out, so that their absence does not count as an error."""
         found = {trial.experiment for item in items if (trial := trial_id_of(item))}
         self._session.deselected |= found
 

@@ -168,7 +168,7 @@ class OwnTurns:
         return found if self.ended(trial) is None else None
 
     def _asked_so_far(self, turn: Trial) -> Trial | TrialOutcome | None:
-        """Return what a turn is asked, or what came of it, where no user has to be asked for that."""
+        """Return what a turn is asked, or its outcome, as far as no simulated user has to be asked."""
         from rag_harness.runs.trial import TrialOutcome
 
         asked = self.history.asked(turn)
@@ -226,12 +226,12 @@ class OwnTurns:
         return outcome
 
     def said_before(self, trial: TrialId) -> list[str]:
-        """Return the lines of what simulated users have said before a turn, for the writer of the files, once."""
+        """Return, once, the lines of what simulated users said before a turn. The writer of the files needs them."""
         users = self._users.made
         return [line.decode() for line in users.new_lines(trial.experiment, trial.query_id)] if users else []
 
     async def asked(self, turn: Trial, repeat: int = 1) -> Trial | TrialOutcome:
-        """Return what a turn is asked, all turns before it being over, or what came of it if it cannot be asked."""
+        """Return what a turn is asked, or its outcome if it cannot be asked. All turns before it are finished."""
         from rag_harness.runs.trial import TrialOutcome
 
         asked = self.history.asked(turn, repeat)

@@ -287,7 +287,7 @@ _TUNED = "tuned.toml"
 
 
 class Tuning:
-    """Runs the race that was asked for, and prints what came of it.
+    """Runs the requested race, and prints its outcome.
 
     Args:
         session: state of the run.
@@ -345,7 +345,7 @@ class Tuning:
         return tuned
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
-        """Print what came of the race, if one was asked for."""
+        """Print the outcome of the race, if one was requested."""
         tuned = self._tuned
         shown = None if tuned is None else lambda: self._lines(tuned)
         print_section(terminal, "rag tune", self._problem, shown)

@@ -109,7 +109,7 @@ class AfterVerdict:
 
 @contextmanager
 def causes_shown(config: pytest.Config) -> Iterator[None]:
-    """Show how many causes are worked out, by their own name: as a bar, or as lines where there is no terminal."""
+    """Show the number of determined causes, under its own label: as a bar, or as lines without a terminal."""
     work = ProgressText()
 
     def hear(what: str, done: int, total: int, unit: str) -> None:
@@ -336,7 +336,7 @@ class RunEnd:
 
     @cached_property
     def snapshots(self) -> SnapshotsSection:
-        """Says what became of the snapshots of answers."""
+        """Reports the changes of the snapshots of answers."""
         return SnapshotsSection(self.session)
 
     @cached_property

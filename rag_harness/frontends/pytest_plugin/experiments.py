@@ -165,7 +165,7 @@ class Experiments:
         """Return the registered experiment ``name``, built on first use.
 
         Raises:
-            PrerequisiteError: there is no such experiment, or a key that it needs is missing.
+            PrerequisiteError: the experiment is unknown, or a key that it needs is missing.
         """
         if name not in self._registered:
             self._registered[name] = self._built(name)
@@ -200,7 +200,7 @@ class Experiments:
     def of(self, name: str, pipeline: Pipeline | None = None, made_in: str = "") -> Experiment:
         """Return the experiment ``name`` for the ``pipeline`` that a test got; None: for the registered one.
 
-        An object of the user's own declares nothing and is asked nothing. Its code is that of its class, and of the
+        An object of the user's own declares nothing and is asked nothing. Its code is the code of its class and of the
         module ``made_in``, whose fixture made it.
         """
         if name == GOLDEN:
@@ -254,7 +254,7 @@ class Experiments:
         return ReplayedParts(in_set_up)
 
     def _is_recorded(self, experiment: Experiment) -> bool:
-        """Return whether HTTP calls of an experiment's pipeline are recorded or replayed, for it is a user's own."""
+        """Return whether HTTP calls of an experiment's pipeline are recorded or replayed because it is a user's own."""
         from rag_harness.core.registry import is_own_code
         from rag_harness.core.settings import access_of
 

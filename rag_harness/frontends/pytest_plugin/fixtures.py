@@ -249,6 +249,6 @@ class _halting:  # noqa: N801 - a context manager reads as a verb
 
         if isinstance(error, (CriticalError, PrerequisiteError)):
             self._request.node.stash[REFUSED] = str(error)
-            # What is there to paste stands in the error of the test.
+            # The test's error has the text to paste.
             stop_tests(self._request.config, str(error).partition("\n\n")[0])
             raise failed(error) from None

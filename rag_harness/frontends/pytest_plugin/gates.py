@@ -406,7 +406,7 @@ class RunGates:
         """The run that --rag-compare names.
 
         Raises:
-            DataError: there is no run of that name.
+            DataError: no run has that name.
         """
         from rag_harness.tables.baseline import edited_said, has_digest, load_saved_run
 
@@ -452,7 +452,7 @@ class RunGates:
         settings = self._session.settings
         not_run = {trial: why for trial, why in self._recorder.not_run.items() if trial.experiment == gate.suite}
         if not_run and not self._session.settings.gate_partial:
-            # A trial that was not run is no failure. But a release that could not be judged must not pass as judged.
+            # A trial that was not run is not a failure. But a release that could not be judged must not pass as judged.
             return Verdict(gate, "failed", reason=f"cannot be judged: {not_run_said(not_run.values())}")
         untested = "; ".join(filter(None, [self._untested(gate), self._skipped(gate)]))
         fails = bool(untested) and self._fails_anyway(gate)

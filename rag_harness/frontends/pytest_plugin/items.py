@@ -57,7 +57,7 @@ def own_fixture(item: pytest.Item) -> Any:
 
 
 def made_in(fixture: Any) -> str:
-    """Return where a fixture is written, as ``written_in`` does; empty if there is no fixture."""
+    """Return where a fixture is written, as ``written_in`` does; empty without a fixture."""
     from rag_harness.pipelines.user_pipelines import written_in
 
     return written_in(getattr(fixture, "func", None))
@@ -200,7 +200,7 @@ def _function(nodeid: str) -> str:
 
 
 def _cuts(text: str, known: KnownTrials) -> Iterator[TrialId]:
-    """Yield every trial that ``text`` can stand for. Other parameters may stand before and after it."""
+    """Yield every trial that ``text`` can mean. Other parameters may come before and after it."""
     if "-" not in text:
         return
     parts = text.split("-")
@@ -256,7 +256,7 @@ class ExpectMarks:
 
 
 def is_marked_itself(node: pytest.Item) -> bool:
-    """Return whether the mark is the test's own, not that of its class or module."""
+    """Return whether the mark is the test's own, not its class's or module's."""
     return any(mark.name == MARKER for mark in node.own_markers)
 
 

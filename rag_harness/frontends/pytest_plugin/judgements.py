@@ -143,10 +143,10 @@ class Judgements:
         return self._session.settings.judge_repeats if trial in (self._repeated or ()) else 0
 
     def ship(self, trial: TrialId, test: str, forget: bool) -> JudgedRow | None:
-        """Return the judgement of a trial, for the writer of the files; None if there is none to write.
+        """Return the judgement of a trial as the writer of the files needs it; None if nothing has to be written.
 
-        Only one test of a trial ships it: the first. If a plugin runs that test again, it ships again: the plugin has
-        thrown away the first report. ``forget`` says that no other test will ask.
+        Only the first test of a trial ships it. If a plugin runs that test again, it ships again because the plugin has
+        dropped the first report. ``forget`` says that no other test will ask.
         """
         judged = self._result(trial)
         self._forget_the_last(trial)

@@ -237,7 +237,7 @@ def is_everywhere(config: pytest.Config) -> bool:
 
 
 class _NoSource:
-    """Stands for the source of arguments in pytest before 7.2, which does not say it."""
+    """Replaces the source of arguments in pytest before 7.2, which does not have it."""
 
     TESTPATHS = object()
 

@@ -380,7 +380,7 @@ class WorkLines:
             os.close(self._file)
 
     def _write(self, text: str) -> None:
-        # Dots of pytest may stand in the row. pytest does not know that our line has ended it.
+        # Dots of pytest may be in the row. pytest does not know that our line has ended it.
         written = self._writer.width_of_current_line
         begun = "\n" if written not in (0, self._ended_at) else ""
         self._ended_at = written

@@ -244,7 +244,7 @@ class RunRecord:
                 return suite
             found = foreign_text(self._session.output, suite, data.documents)
         except (RagHarnessError, OSError):
-            return suite  # the documents cannot be read: nothing can be held against them
+            return suite  # the documents cannot be read: nothing can be compared with them
         return suite.model_copy(update=found.fields())
 
     def _is_ours(self, name: str) -> bool:
@@ -529,7 +529,7 @@ class RunFindings:
 
     @cached_property
     def played(self) -> Mapping[str, Played]:
-        """What became of the conversations that simulated users play, by experiment."""
+        """The outcomes of the conversations that simulated users play, by experiment."""
         if not any(record.user for record in self.manifest.suites.values()):
             return {}
         from rag_harness.tables.conversations import played_of
@@ -605,7 +605,7 @@ def left_by_earlier_runs(
 
 
 def _owing_now(record: SuiteRecord, looked_at: Mapping[str, SuiteRecord]) -> SuiteRecord:
-    """Return a suite with what its answers owe now: this run has written the cases anew that it shares."""
+    """Return a suite with today's demands on its answers: this run has rewritten the cases that it shares."""
     of_now = next((each for each in looked_at.values() if each.cases == record.cases), record)
     return record.model_copy(update={"demands": of_now.demands})
 

@@ -462,7 +462,7 @@ class GoldenSection:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Let --lf run misses again. They are no failures, and pytest's cache forgets skipped tests."""
+        """Let --lf run misses again. They are not failures, and pytest's cache forgets skipped tests."""
         yield
         # The attribute is missing if the user switched the cache off.
         cache = getattr(session.config, "cache", None)

@@ -112,7 +112,7 @@ class RunCases:
         return data.scenarios if self.is_played(experiment) else data.cases
 
     def forget(self, experiment: str) -> None:
-        """Make the cases of an experiment anew: other answers are kept as its snapshots."""
+        """Drop the cases of an experiment, so that they are built again: its snapshots have other answers now."""
         self._whole.pop(experiment, None)
 
     def renewed(self, trial: Trial, row: ExperimentResult) -> Trial:
@@ -222,7 +222,7 @@ class Histories:
             )
 
     def _recorded(self, experiment: str) -> Iterator[str]:
-        """Yield the experiments of these that are asked what stands in the file."""
+        """Yield the experiments whose turns are asked with the file's history."""
         history = self._settings.get().history
         if history == "gold" or self.session_of(experiment) is not None or not self.has_turns(experiment):
             yield experiment
@@ -407,7 +407,7 @@ class RagSession:
         parts = RunParts(
             self.share, scrub, self.cases.data, self._leased_meter() if self.settings.engine == "ray" else None
         )
-        # The controller of an xdist run asks services once, for its workers and for itself.
+        # The controller of an xdist run asks services once, on behalf of its workers and itself.
         parts.told_versions = versions_told(self.config) or (self.versions_for_workers if self._is_controller else {})
         self.closing.callback(parts.flush)
         return parts

@@ -85,7 +85,7 @@ def _about(gate: Gate, cases: Iterable[Case]) -> frozenset[str]:
 
 
 def in_order(items: Sequence[pytest.Item], ranks: Mapping[pytest.Item, tuple[TrialId, int]]) -> list[pytest.Item]:
-    """Return the tests; within a test function and an experiment, those in ``ranks`` stand in its order.
+    """Return the tests; within a test function and an experiment, those in ``ranks`` are in its order.
 
     Any other test keeps its place, and tests of different modules are not mixed.
     """
@@ -103,9 +103,9 @@ def in_order(items: Sequence[pytest.Item], ranks: Mapping[pytest.Item, tuple[Tri
 
 
 def kept_together(cases: Iterable[Case]) -> dict[str, list[str]]:
-    """Return the ids of cases that stay together, in their order: turns of a conversation, and each other case alone.
+    """Return the ids of cases that stay together, in order: turns of a conversation, and each other case alone.
 
-    The turns stand in the order of the file, which is that of the conversation.
+    The turns are in the order of the file, which is the order of the conversation.
     """
     found: dict[str, list[str]] = {}
     for case in cases:

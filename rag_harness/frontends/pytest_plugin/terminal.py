@@ -102,7 +102,7 @@ def stopped_said(config: pytest.Config) -> str:
 
 @contextmanager
 def never_stopping(config: pytest.Config) -> Iterator[None]:
-    """Let -x and --maxfail not count what is reported in the block: it is no test, and nothing is left to stop."""
+    """Keep -x and --maxfail from counting reports in the block: it is not a test, and nothing is left to stop."""
     most, config.option.maxfail = config.option.maxfail, 0
     try:
         yield

@@ -152,7 +152,7 @@ class RunResources:
 
     @property
     def in_flight(self) -> int | None:
-        """How many trials are under way; None if there is no engine, as in the controller of an xdist run."""
+        """The number of running trials; None without an engine, as in the controller of an xdist run."""
         engine = self.engine.made
         return engine.in_flight if engine is not None else None
 
@@ -189,7 +189,8 @@ _TURN = re.compile(r"#[0-9]{1,4}(?=-|$)")
 def trial_batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
     """Return the batch of each node id: ``size`` trials, or conversations, in a row.
 
-    Tests of the same trial stay together, and so do the turns of a conversation: each may need the answers before it.
+    Tests of the same trial stay together. The turns of a conversation stay together because each may need the answers
+    before it.
     """
     together: dict[str, int] = {}
     batch_of: dict[str, str] = {}

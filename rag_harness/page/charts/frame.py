@@ -60,7 +60,7 @@ class Axis:
 
 
 def linear(values: Iterable[float], *, count: int = 5, percent: bool = False) -> Axis:
-    """Return an axis that contains all values and ends at ticks; 0 to 1 where there is no value."""
+    """Return an axis that contains all values and ends at ticks; 0 to 1 without values."""
     low, high = _span(list(values))
     step = _step((high - low) / count)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -69,10 +69,10 @@ def linear(values: Iterable[float], *, count: int = 5, percent: bool = False) ->
 
 
 def logarithmic(values: Iterable[float]) -> Axis:
-    """Return an axis of powers of ten, with 2 and 5 between them where there would be few ticks.
+    """Return an axis of powers of ten, with 2 and 5 between them where ticks would be few.
 
     Raises:
-        ValueError: there is no value, or one is not above 0.
+        ValueError: no value is given, or one is not above 0.
     """
     found = list(values)
     if not found or min(found) <= 0:
@@ -167,7 +167,7 @@ class Box:
 
 
 def no_data(chart: Chart, kind: str) -> str:
-    """Return a chart that says that there is no data."""
+    """Return a chart with a note that data are missing."""
     text = label(chart.width / 2, 38, "No data: nothing was measured.", chart.width, anchor="middle", kind="label mute")
     return document(chart, 64, text, desc="There is no data to draw.", kind=kind)
 
@@ -196,7 +196,7 @@ def upright(axis: Axis, box: Box) -> str:
 def level(axis: Axis, box: Box, width: float, *, grid: bool = True) -> str:
     """Return grid lines and labels of a horizontal axis. Labels that would touch are left out.
 
-    ``width`` is that of the chart, beyond which no label reaches.
+    ``width`` is the width of the chart. Labels do not reach beyond it.
     """
     place = axis.scale(box.left, box.right)
     drawn, taken = [], -1.0
@@ -364,7 +364,7 @@ def colour_at(colour: int | None, place: int) -> int:
 
 
 def dash(index: int) -> str | None:
-    """Return the dash pattern of a series' line. It differs from that of the series with the same colour."""
+    """Return the dash pattern of a series' line. Series with the same colour differ in it."""
     return _DASHES[(index + index // COLOURS) % len(_DASHES)]
 
 
@@ -394,7 +394,7 @@ def line(index: int, places: list[tuple[float, float]]) -> str:
 
 
 def legend_sample(index: int, x: float, y: float) -> str:
-    """Return a piece of a series' line with its mark, 30 units wide, for a legend."""
+    """Return a legend's sample of a series: a piece of its line with its mark, 30 units wide."""
     return line(index, [(x, y), (x + 30, y)]) + marker(index, x + 15, y)
 
 
@@ -479,9 +479,9 @@ def legend(
     width: float,
     colours: Sequence[int | None] = (),
 ) -> tuple[str, float]:
-    """Return the legend and its lower end; nothing where there are no names.
+    """Return the legend and its lower end; nothing without names.
 
-    ``width`` is that of the chart. ``colours`` are those of the series; without them they are their positions.
+    ``width`` is the width of the chart. ``colours`` are the colours of the series, by default their positions.
     """
     left, right, top = 4.0, width - 4, 4.0
     room = min(200.0, right - left - sample_width - _BESIDE)
@@ -534,7 +534,7 @@ class Rows:
 
 
 def rows_below(top: float, names: Iterable[str], width: float, tall: float) -> Rows:
-    """Return the places of rows with these names, for a chart of this width."""
+    """Return the places of rows with these names in a chart of this width."""
     widest = max(map(text_width, names), default=0.0)
     is_above = widest > _ROW_NAMES_BESIDE * width
     return Rows(top, 4.0 if is_above else widest + _ROW_NAMES_GAP, tall, is_above)

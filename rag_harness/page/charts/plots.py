@@ -102,7 +102,7 @@ def curve(chart: Curve) -> str:
     """Return a line with marks for each series. Of many points only some have marks.
 
     Raises:
-        ValueError: a coordinate is no number from 0 to 1, or a count is negative.
+        ValueError: a coordinate is not a number from 0 to 1, or a count is negative.
     """
     _check(chart)
     if not any(one.points for one in chart.series):
@@ -382,7 +382,7 @@ def placed(names: Sequence[str], places: Sequence[tuple[float, float]], within: 
 
 def _around(x: float, y: float, wide: float) -> Iterator[Area]:
     tall = SMALL + 2
-    # Names stand beside error bars, not on them; farther out only where nearer positions are taken.
+    # Names are beside error bars, not on them; farther out only where nearer positions are taken.
     for far in (_NEAR, 2.5 * _NEAR, 4 * _NEAR):
         for up in (y - far - tall + 4, y + far - 4):
             yield Area(x + 6, up, x + 6 + wide, up + tall)
@@ -413,8 +413,7 @@ class Scatter(Chart):
     """Points, and the better end of each axis. ``x_percent`` and ``y_percent`` write 0.5 as 50%.
 
     ``named`` are the only points that have a name, where some are given; they have error bars however many points there
-    are. ``kinds`` are names for the numbers of colours and shapes, where these stand for kinds of points: a legend
-    shows them.
+    are. ``kinds`` names the kinds of points where colours and shapes mean kinds: a legend shows them.
     """
 
     points: tuple[Point, ...]
@@ -472,7 +471,7 @@ def scatter(chart: Scatter) -> str:
 
 
 def _sample(index: int, x: float, y: float) -> str:
-    """Return a kind's mark, 14 units wide, for the legend."""
+    """Return the legend's mark of a kind, 14 units wide."""
     return marker(index, x + 7, y)
 
 

@@ -109,7 +109,7 @@ LINE = 17.0
 
 # A tolerance: the room is often computed from the width of the same text.
 _ROUNDING = 0.01
-# Widths as shares of the font's size, for a wide sans serif (DejaVu Sans): most fonts need less.
+# Widths in a wide sans serif (DejaVu Sans), as shares of the font's size: most fonts need less.
 _NARROW, _USUAL, _CAPITAL, _WIDE, _FULL = 0.4, 0.62, 0.7, 0.96, 1.05
 
 
@@ -189,7 +189,7 @@ def _share(char: str) -> float:
     return _CAPITAL if char.isupper() else _USUAL
 
 
-# The colours of all charts, for the page that shows them.
+# The colours of all charts on a page.
 
 
 def stylesheet() -> str:

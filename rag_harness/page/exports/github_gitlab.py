@@ -87,10 +87,10 @@ class GitHubRepository:
     """The repository of a job.
 
     Args:
-        environment: the variables that GitHub sets, and ``GH_TOKEN``.
+        environment: the variables of GitHub, and ``GH_TOKEN``.
 
     Raises:
-        SettingsError: there is no token, or no repository.
+        SettingsError: the token or the repository is missing.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -176,7 +176,7 @@ class GitLabNotes:
         number: of the merge request, as its page shows it (iid).
 
     Raises:
-        SettingsError: there is no token, or this is no job of GitLab.
+        SettingsError: the token is missing, or this is not a job of GitLab.
     """
 
     def __init__(self, environment: Mapping[str, str], number: int) -> None:

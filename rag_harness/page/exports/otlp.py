@@ -60,7 +60,7 @@ class OtlpBackend:
         url: its address, with or without ``/v1/traces``. Keys come from ``OTEL_EXPORTER_OTLP_HEADERS``.
 
     Raises:
-        SettingsError: there is no address, it is none of http, or it holds a key.
+        SettingsError: the address is missing, is not an http address, or contains a key.
     """
 
     def __init__(self, url: str) -> None:
@@ -77,8 +77,8 @@ class OtlpBackend:
         """Send spans, and return which of them were refused: none, most of the time.
 
         Raises:
-            PrerequisiteError: the backend does not answer, refuses the request, says what is no reply of OTLP, or takes
-                protobuf alone and that cannot be written here.
+            PrerequisiteError: the backend does not answer, refuses the request, sends something other than a reply of
+                OTLP, or takes only protobuf, which cannot be written here.
         """
         request = request_of(spans, os.environ.get("OTEL_SERVICE_NAME") or SERVICE)
         if self._takes_json:
@@ -205,7 +205,7 @@ class WordsOfTrial:
 #
 # A row says how long its steps took and in which order, not when each began. So a span begins where the one before it
 # ends, and ``rag_harness.starts`` is ``inferred``. Ids are made of what makes a row: the same row has the same spans,
-# whoever sends them and however often. https://github.com/open-telemetry/semantic-conventions-genai
+# whichever machine sends them and however often. https://github.com/open-telemetry/semantic-conventions-genai
 
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _OPERATION = "gen_ai.operation.name"
@@ -353,14 +353,14 @@ NO_WORDS = f"Without words: {OPT_IN} asks for them, and nobody here knows the ru
 
 @dataclass
 class Sent:
-    """What became of the trials of a run.
+    """The result of sending the trials of a run.
 
     Attributes:
         trials: how many were sent.
-        scores: their scores.
+        scores: number of their scores.
         unsent: how many were not sent.
         refused: spans of those sent that the backend did not take.
-        why: why not, of the first that failed; empty where all were taken.
+        why: the reason of the first failure; empty where all were taken.
     """
 
     trials: int = 0

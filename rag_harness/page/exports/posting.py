@@ -35,7 +35,7 @@ class Posting:
         seconds: how long an answer may take.
 
     Raises:
-        SettingsError: there is no address, it is none of http, or a key stands in it.
+        SettingsError: the address is missing, is not an http address, or contains a key.
     """
 
     def __init__(self, tool: str, url: str, headers: Mapping[str, str], seconds: float = _SECONDS) -> None:
@@ -75,7 +75,7 @@ class Posting:
             raise PrerequisiteError(f"{self._tool} at {self._url} does not answer: {error}") from None
 
     def refusal(self, path: str, reply: Reply) -> PrerequisiteError:
-        """Return the error of a reply that is no success."""
+        """Return the error of an unsuccessful reply."""
         text = reply.raw.decode("utf-8", "replace")[:_SHOWN]
         return PrerequisiteError(f"{self._tool} at {self._url} refused {path}: {reply.status} {text}")
 

@@ -55,10 +55,10 @@ class ScoredTrace:
         query_id: the question; empty for an experiment.
         session: the experiment with the date of the run.
         asked: the question; empty for an experiment.
-        answer: what was answered.
-        error: why there is no answer.
-        start: when it began; of a trial the start of the run, for rows have no other time.
-        end: when it was over.
+        answer: the answer.
+        error: why the answer is missing.
+        start: when it began; of a trial the start of the run because rows have no other time.
+        end: when it ended.
         scores: its scores.
         labels: short facts about it.
         documents: what was retrieved, best first; None for a further chunk of a document.

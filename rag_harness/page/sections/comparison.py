@@ -253,7 +253,7 @@ _NOTE = "A conversation got worse where the mean over its turns did. Its link sh
 
 
 def worse_talks(diff: RunDiff, now: Run, before: Run, number: int) -> Iterator[More]:
-    """Yield the conversations of each experiment that got worse, folded; ``number`` is that of the run before."""
+    """Yield the conversations of each experiment that got worse, folded; ``number`` is the earlier run's."""
     for change in diff.worse_talks:
         if change.suite in now.experiments and change.conversations:
             title = f"{change.suite}: conversations that got worse in {name_said(change.measure)}"

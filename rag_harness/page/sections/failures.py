@@ -29,7 +29,7 @@ def failures(runs: Sequence[Run]) -> Section | None:
     """Return causes and the worst trials of the first run; None where nothing was run.
 
     Raises:
-        DataError: a line of ``causes.jsonl`` is no cause, or the cases are missing.
+        DataError: a line of ``causes.jsonl`` is not a cause, or the cases are missing.
     """
     run = runs[0]
     if not run.experiments:

@@ -34,7 +34,7 @@ TONES: Mapping[str, Tone] = {
 
 
 def cutoff(run: Run) -> int:
-    """Return the run's k, which ``@k`` stands for."""
+    """Return the run's k, the value of ``@k``."""
     return int(run.manifest.settings.get("k") or 10)
 
 
@@ -263,7 +263,7 @@ def _decisions_row(said: Mapping[str, Any], k: int) -> list[Cell]:
 
 
 def _measured(said: Mapping[str, Any], unit: str, gate: GatesGate | None) -> str:
-    """Return the measured value. For two suites it has both values, for the gate's text has neither."""
+    """Return the measured value, or both values of two suites because the gate's text has neither."""
     value, threshold = said["value"], said["threshold"]
     shown = told_apart(value, threshold, unit, equal(value, threshold))
     if gate is None or not isinstance(gate.right, Reference):

@@ -274,7 +274,7 @@ def became_of(run: Run) -> Table | None:
 
 
 def _played(run: Run) -> Iterator[str]:
-    """Yield what became of turns that simulated users were to say."""
+    """Yield how many turns simulated users never reached, and why."""
     over = [f"{name}: {counted(len(record.ended), 'turn')}" for name, record in run.suites.items() if record.ended]
     if over:
         yield f"Turns that simulated users never came to count nowhere: {', '.join(over)}."
@@ -339,7 +339,7 @@ def errors(run: Run) -> Table | None:
 
 
 def about_run(runs: Sequence[Run]) -> Section:
-    """Return what the first run was, and what became of its trials."""
+    """Return the facts about the first run, and the outcomes of its trials."""
     run = runs[0]
     said = provenance_lines(run.selected, run.manifest.date)
     blocks: list[Block] = [Prose(f"{line[0].upper()}{line[1:]}.") for line in said]

@@ -157,7 +157,7 @@ class RayNodes:
         settings: name the cluster, the number of workers, and the GPUs of each.
 
     Raises:
-        PrerequisiteError: there is no cluster at the address, or this version of Ray cannot talk to it.
+        PrerequisiteError: no cluster answers at the address, or this version of Ray cannot connect to it.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -58,13 +58,14 @@ _ROW = pa.schema(
 
 @dataclass
 class Ingested:
-    """What became of a corpus.
+    """The result of the ingest of a corpus.
 
     Attributes:
-        about: the summary of its documents; ``parsed`` of them were parsed now.
-        failed: a line for each file or row that is no document.
-        chunks: number of chunks; ``sent`` of them were not there. On a server ``embedded`` had no stored vector.
-        place: the collection or the folder; empty if there is no chunk.
+        about: the summary of its documents; ``parsed`` of them were parsed in this run.
+        failed: a line for each file or row that is not a document.
+        chunks: number of chunks; ``sent`` of them were missing in the index. On a server, ``embedded`` had no stored
+            vector.
+        place: the collection or the folder; empty without chunks.
     """
 
     about: IngestSummary = field(default_factory=IngestSummary)
@@ -270,7 +271,7 @@ def _unpacked(table: pa.Table) -> _Window:
 
 
 def _surveyed(windows: Dataset, to: str, settings: Settings) -> tuple[Ingested, _Target | None]:
-    """Return the summary of all windows, and where their chunks go; None if there is no chunk."""
+    """Return the summary of all windows, and where their chunks go; None without chunks."""
     found, points, digest = Ingested(), 0, ContentDigest("", "")
     made_by: Mapping[str, Any] = {}
     doc_ids: Counter[str] = Counter()

@@ -42,7 +42,7 @@ PACE = 0.002
 
 @dataclass(frozen=True)
 class Caps:
-    """The limits of one server: calls and tokens in any minute; 0 is no limit."""
+    """The limits of one server: calls and tokens in any minute; 0 means unlimited."""
 
     rpm: float
     tpm: float
@@ -70,7 +70,7 @@ class RunLedger:
 
     Args:
         file: where grants are written; an existing file is read first.
-        budget: USD; 0 is no limit.
+        budget: USD; 0 means unlimited.
     """
 
     def __init__(self, file: Path, budget: float) -> None:
@@ -445,5 +445,5 @@ def share_in_flight(settings: Settings, workers: int) -> Settings:
 
 
 def _part(most: int, workers: int) -> int:
-    """Return a worker's part of a number of calls; 0 is no limit."""
+    """Return a worker's part of a number of calls; 0 means unlimited."""
     return max(1, most // workers) if most else 0

@@ -171,7 +171,7 @@ def carry(
 def pickled(experiment: Experiment) -> bytes:
     """Return the pipeline of ``experiment``, which a fixture has made, as bytes.
 
-    Classes and functions of the suite's modules are pickled with it, for a worker cannot import a conftest.
+    Classes and functions of the suite's modules are pickled with it because a worker cannot import a conftest.
 
     Raises:
         PrerequisiteError: it cannot be pickled; names the attribute.

@@ -276,7 +276,7 @@ class Home:
         self._done += 1
         del self._under_way[digest]
         if not made.cancelled():
-            made.exception()  # read, for the caller may have left and asyncio would complain
+            made.exception()  # read because the caller may have left and asyncio would complain
 
 
 # Has texts embedded by their homes while an experiment is prepared, and by this worker where a home is lost.

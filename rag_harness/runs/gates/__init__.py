@@ -15,9 +15,9 @@
     e3: recall@5 >= 0.8 else switch to e2        the text after "else" is printed where the gate fails
     xfail e3: recall@5 >= 0.9 -- small index     known to fail: to pass is the failure
 
-Every pytest session of a suite with gates imports this package, so it imports neither NumPy nor pydantic at first.
-The plugin, notebooks, tables, page and diagnosis call it. It reads no file of results: whoever judges gates hands in
-the scores. Begin reading with ``grammar.py``.
+Every pytest session of a suite with gates imports this package, so it imports neither NumPy nor pydantic at first. The
+plugin, notebooks, tables, page and diagnosis call it. It reads no file of results: callers pass the scores. Begin
+reading with ``grammar.py``.
 """
 
 from __future__ import annotations

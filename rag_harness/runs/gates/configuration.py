@@ -36,7 +36,7 @@ class KnownNames:
     """The names that a gate may contain.
 
     ``slices`` maps each key to the values that cases have; an empty collection allows any value. ``check_measure``
-    raises a SettingsError for a name that is no measure. ``is_share`` says whether a measure lies in [0, 1]: a
+    raises a SettingsError for a name that is not a measure. ``is_share`` says whether a measure lies in [0, 1]: a
     threshold outside of that is a mistake.
     """
 
@@ -74,7 +74,7 @@ def _having(key: str, known: KnownNames) -> str:
 
 
 def _check_range(gate: Gate, known: KnownNames) -> None:
-    """Make sure that a share is held against what a share can be."""
+    """Make sure that the threshold of a share is a possible share."""
     is_share, over, turns = known.is_share(gate.measure), gate.over, gate.turns
     for limit in (over and over.limit, turns and turns.limit):
         if limit and is_share and not 0 <= limit[1] <= 1:
@@ -166,7 +166,7 @@ def _check_golden(gate: Gate, text: str) -> None:
 def replaced_gates(texts: Iterable[str], k: int) -> list[tuple[str, str]]:
     """Return the gates that ``read_gates`` leaves out, each with the later one that is used in its place.
 
-    One that stands there twice is not among them.
+    A gate that is set twice is not among them.
 
     Raises:
         SettingsError: a gate cannot be read.
@@ -178,7 +178,7 @@ def replaced_gates(texts: Iterable[str], k: int) -> list[tuple[str, str]]:
 
 
 def cannot_fail(gate: Gate) -> bool:
-    """Whether every value that a share can have meets a gate; not of one that needs evidence, for that may lack."""
+    """Whether every possible share meets a gate; false for a gate that needs evidence, which may be missing."""
     if unit_of(gate) != "share" or gate.confidence is not None or gate.calibrated or gate.expected:
         return False
     compares = isinstance(gate.right, Reference)
@@ -303,8 +303,8 @@ GatesOfOtherData = tuple[tuple[str, str], ...]
 def gates_by_data(settings: Settings, ini: Mapping[str, Any]) -> tuple[tuple[str, ...], GatesOfOtherData]:
     """Divide the gates of ``settings`` into those for this run's data, and those that the ini file set for other data.
 
-    Where an ini file names no data, its gates are judged on the data of any run. So are the gates of the environment
-    and of the command line.
+    Where an ini file names no data, its gates are judged on the data of any run. The gates of the environment and of
+    the command line are judged on any data, too.
 
     Raises:
         SettingsError: a gate cannot be read.

@@ -35,11 +35,11 @@ _PLACES = ((CONVERSATION_OF, "in", "conversation"), (PAGE_OF, "on", "page"))
 
 
 def describe_clusters(clusters: Collection[str], key: str = "") -> str:
-    """Say in how many conversations, pages or other clusters cases are: "on 9 pages"; empty where each is alone.
+    """Return in how many conversations, pages or other clusters cases are: "on 9 pages"; empty where each is alone.
 
     Args:
         clusters: cluster of each case.
-        key: label whose values are the clusters, where these are no conversations or pages.
+        key: label whose values are the clusters, where these are neither conversations nor pages.
     """
     distinct = set(clusters)
     if len(distinct) == len(clusters):
@@ -215,7 +215,7 @@ def span_of(values: Sequence[float], unit: str, is_difference: bool = False) -> 
 
 
 def clusters_of(suite: str, cases: Mapping[str, float], grouping: Grouping) -> list[str] | None:
-    """Return the cluster of each case; None where there are no clusters."""
+    """Return the cluster of each case; None without clusters."""
     known = grouping.clusters(suite) if grouping.clusters is not None else None
     if known is None:
         return None
@@ -407,10 +407,10 @@ _DECIDED = ("passed", "failed")
 
 
 def how_sure(said: Mapping[str, Any], gate: Gate | None, digits: int = 2) -> str:
-    """Return what stands beside a gate's value: ``at least 0.502``; empty where there is nothing to say.
+    """Return the bounds of a gate's value as text: ``at least 0.502``; empty without bounds.
 
-    Of a gate with ``@`` it is the bound that decides, or both where they leave it open. Of any other it is the 95 %
-    interval, with ``digits`` decimals of a share.
+    For a gate with ``@`` the text has the bound that decides, or both bounds where they leave it open. For any other
+    gate it has the 95 % interval, with ``digits`` decimals of a share.
 
     Args:
         said: the verdict, as ``summary.json`` has it.
@@ -480,7 +480,7 @@ def judged_together(gates: Sequence[Gate], confidence: float, judged: Callable[[
         gates: gates of a run.
         confidence: confidence with which all verdicts of the family hold at once, in [0, 1]. It replaces each gate's
             own.
-        judged: judges a gate at the confidence that stands in the gate.
+        judged: judges a gate at the gate's own confidence.
     """
     found = [judged(gate) for gate in gates]
     # A gate without bounds was not tested: it is not in the run, or fails for another reason.

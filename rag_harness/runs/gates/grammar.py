@@ -17,7 +17,7 @@ from rag_harness.core.types import GOLDEN, limit_of
 #
 # ``pass^3(citation_recall)`` is the chance that all of 3 answers are right, ``worst_of_3(token_f1)`` the mean worst
 # value of 3, and ``flip_rate(token_f1>=0.5)`` the chance that of 2 answers one is right and one is wrong. An answer is
-# right where the measure has its best value, or where it holds the condition that stands behind the measure.
+# right where the measure has its best value, or where it meets the condition behind the measure's name.
 
 PromiseKind: TypeAlias = Literal["pass^", "worst_of_", "flip_rate"]
 PROMISE_FORMS = "pass^3(…), worst_of_3(…) or flip_rate(…)"
@@ -114,7 +114,7 @@ def limit_text(limit: tuple[str, float] | None) -> str:
 
 
 def call_end(text: str) -> int:
-    """Return where the call ends that a text begins with: behind ``pass^3(token_f1>=0.5)``; 0 where it is no call."""
+    """Return where the call at the start of a text ends: behind ``pass^3(token_f1>=0.5)``; 0 without a call."""
     opened = text.find("(")
     if opened < 0 or any(sign in text[:opened] for sign in "<>=!)"):
         return 0
@@ -131,7 +131,7 @@ def call_end(text: str) -> int:
 # ``conversation(all(expectations))`` is the share of conversations in which every turn is right,
 # ``conversation(mean(faithfulness))`` the mean of the conversations' means, ``conversation(worst(recall@5))`` the mean
 # of their worst turns, and ``drift(recall@5)`` how much a value changes from one turn to the next. A turn is right
-# where the measure has its best value, or where it holds the condition that stands behind the measure.
+# where the measure has its best value, or where it meets the condition behind the measure's name.
 
 TurnsKind: TypeAlias = Literal["all", "mean", "worst", "drift"]
 TURN_FORMS = "conversation(all(…)), conversation(mean(…)), conversation(worst(…)) or drift(…)"
@@ -260,11 +260,11 @@ class Gate:
 
     ``calibrated`` asks for the mean that people would give, estimated from their labels of some answers.
     ``confidence``, in per cent, asks for evidence: without enough of it the gate neither passes nor fails.
-    ``otherwise`` says what to do where the condition does not hold; it may be empty. ``test`` replaces how
-    the operator would have a difference bounded: ``paired`` by a paired test, ``robust`` by bounds without assumptions,
-    which need more cases. ``expected`` is the reason why a gate is known to
-    fail: then it is no failure when the gate fails, and a failure when it passes. ``over`` asks for several answers to
-    each question, ``turns`` for whole conversations.
+    ``otherwise`` says what to do where the condition is not met; it may be empty. ``test`` replaces the operator's own
+    way of bounding a difference: ``paired`` is a paired test, ``robust`` bounds it without assumptions, which needs
+    more cases. ``expected`` is the reason why a gate is known to fail. Such a gate does not fail the run when it fails,
+    and fails the run when it passes. ``over`` asks for several answers to each question, ``turns`` for whole
+    conversations.
     """
 
     suite: str
@@ -327,7 +327,7 @@ def parse_gate(text: str, k: int) -> Gate:
     """Read a gate; ``@k`` becomes the option's k.
 
     Raises:
-        SettingsError: the text is no gate; shows the text, the wrong part, and an example.
+        SettingsError: the text is not a gate; shows the text, the wrong part, and an example.
     """
     if marked := _XFAIL.fullmatch(text):
         return _expected(text, marked[1], k)
@@ -404,7 +404,7 @@ def _expected(text: str, rest: str, k: int) -> Gate:
 
 
 def _body(text: str, body: str) -> tuple[str, str, str]:
-    # The comparison of a promise stands behind its parentheses: pass^3(token_f1>=0.5) >= 0.9.
+    # The comparison of a promise follows its parentheses: pass^3(token_f1>=0.5) >= 0.9.
     found = _COMPARISON.search(body, call_end(body))
     if found is None:
         raise wrong(text, f"no comparison in {body.strip()!r}; use one of {' '.join(_OPERATORS)}")

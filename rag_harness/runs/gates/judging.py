@@ -307,11 +307,11 @@ def judge(
 ) -> Verdict:
     """Judge ``gate``. With ``partial``, a selection of cases counts as all of them. ``baseline`` is the saved run.
 
-    ``unit`` is the unit of the gate's measure. ``correct`` estimates the mean that people would give, for a gate that
-    asks for it. ``rules`` say how many cases may be without a value, and how evidence is weighed.
+    ``unit`` is the unit of the gate's measure. ``correct`` estimates the mean that people would give; it is used where
+    a gate asks for it. ``rules`` say how many cases may be without a value, and how evidence is weighed.
 
     Unreviewed cases do not count, unless ``rules`` say so. Where no case is reviewed, the gate is not judged. Two
-    suites are compared over the cases that both have a value for. Values within 1e-12 of the threshold equal it.
+    suites are compared over the cases with a value in both. Values within 1e-12 of the threshold equal it.
     """
     rules = rules or GateRules()
     if gate.over is not None:

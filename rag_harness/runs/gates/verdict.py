@@ -67,20 +67,20 @@ _WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of judging a gate.
+    """The verdict on a gate.
 
     ``interval`` is the 95 % interval of ``value``; an end is open where there are too few cases to bound it. Where two
-    suites are compared, the interval is of their mean difference per case, and ``threshold`` is the other suite's
-    value plus the gate's offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each
-    holds with the gate's confidence, and in a comparison they bound the mean difference per case. ``lacking`` says
-    that the gate failed only for missing values. ``family`` is the number of gates that were judged together, whose
-    bounds all hold at once; 0 for a gate by itself. ``unreviewed`` counts cases that were not judged because nobody
-    has reviewed them; where there are no others, ``value`` is theirs. ``alike`` says on how many pages, or in
-    how many conversations, the ``n`` cases are, where these are the clusters of their bounds. ``of`` counts the cases
-    whose question allows the measure, where some answers gave nothing to measure; ``declined`` of them say that they do
-    not know. ``excuse`` says why a gate that was not judged may stay so. A ``stale`` gate fails, because its answers
-    are too old. A gate that is known to fail is ``xfailed`` where it fails, which is no failure. It is ``xpassed``
-    where it passes, which is a failure: the mark is to be removed.
+    suites are compared, the interval is of their mean difference per case, and ``threshold`` is the other suite's value
+    plus the gate's offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each holds with
+    the gate's confidence, and in a comparison they bound the mean difference per case. ``lacking`` says that the gate
+    failed only because of missing values. ``family`` is the number of gates that were judged together, whose bounds are
+    all valid at once; 0 for a gate by itself. ``unreviewed`` counts cases that were not judged because nobody has
+    reviewed them; without reviewed cases, ``value`` is the value of the unreviewed ones. ``alike`` says on how many
+    pages, or in how many conversations, the ``n`` cases are, where these are the clusters of their bounds. ``of``
+    counts the cases whose question allows the measure, where some answers gave nothing to measure; ``declined`` of them
+    say that they do not know. ``excuse`` says why a gate may stay without a verdict. A ``stale`` gate fails because its
+    answers are too old. A gate that is known to fail is ``xfailed`` where it fails, which does not fail the run. It is
+    ``xpassed`` where it passes, which fails the run: the mark must be removed.
     """
 
     gate: Gate

@@ -340,7 +340,7 @@ VectorsOf = Callable[[Sequence[int]], Matrix]
 def reconciled(
     settings: Settings, index: str, folder: Path, name: str, wanted: Sequence[int], vectors_of: VectorsOf
 ) -> LivePoints:
-    """Return a collection's index with exactly the points ``wanted``. A damaged index is moved away and made anew.
+    """Return a collection's index with exactly the points ``wanted``. A damaged index is moved away and built again.
 
     Raises:
         LiveIndexError: a server does not answer, or the folder cannot be written.

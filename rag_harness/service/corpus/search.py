@@ -313,8 +313,8 @@ def served_experiment(name: str, models: ServerModels) -> ServedExperiment:
     """Find out how experiment ``name`` indexes documents, by building it over no documents.
 
     Raises:
-        RegistryError: there is no such experiment.
-        SettingsError: a service cannot index them so.
+        RegistryError: the experiment is unknown.
+        SettingsError: a service cannot index documents in that way.
     """
     module = import_module(builder(name, models.settings).__module__)
     strict = "" if is_variant(name) else str(getattr(module, "STRICT", ""))

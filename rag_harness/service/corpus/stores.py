@@ -114,7 +114,7 @@ class CollectionStores:
     def open(self, kind: str, model: str, revision: str, *, may_keep: bool = True) -> MemoryStore:  # noqa: ARG002
         """Return the store of ``kind`` for one model and revision; the same object each time.
 
-        What a collection keeps of its own documents is its index: it keeps that of a user's own parts, too.
+        A collection's entries for its own documents are its index. They are stored for a user's own parts, too.
         """
         named = kind, model, revision
         with self._lock:

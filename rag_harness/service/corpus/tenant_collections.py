@@ -447,7 +447,7 @@ _UNFINISHED = "being made"
 
 
 def remake(database: Database, collection: int, made_of: str, preparer: Preparer, part: Part) -> None:
-    """Make cuts and vectors of a collection as ``made_of`` says. If a start is killed, the next begins anew.
+    """Make the cuts and vectors of a collection by ``made_of``. After a killed start, the next one begins again.
 
     Args:
         database: the service's.

@@ -131,7 +131,7 @@ class ReviewFile:
     """The questions of a file, followed by the rejected ones.
 
     Raises:
-        DataError: the file is no file of questions.
+        DataError: the file is not a file of questions.
     """
 
     def __init__(self, file: Path) -> None:
@@ -151,7 +151,7 @@ class ReviewFile:
                 known[row["query_id"]] = row["query"]
                 rejected.append((line, row))
             elif known[row["query_id"]] != row["query"]:
-                # The questions were written anew after the rejection, and a new question got its id.
+                # The questions were written again after the rejection, and a new question got its id.
                 self._others.append(line)
         self._lines.add(rejected)
         self._held = held

@@ -262,17 +262,17 @@ class ReviewDecisions:
 def taken(download: Path, rows: Sequence[QueryRow], showing: Showing, by: str) -> ReviewDecisions:
     """Return the changes that a download makes to the rows.
 
-    Only decisions are read from it, and are put on the rows of the file. A row that differs from the one that the
-    reviewer saw stays as it is, and is named.
+    Only its decisions are read, and are put on the rows of the file. A row that differs from the one on the reviewer's
+    page is not changed, and is named.
 
     Args:
         download: the file that the page has downloaded.
         rows: the rows of the file under review.
-        showing: their documents.
+        showing: the documents of the rows.
         by: the reviewer's name, if the page does not have it.
 
     Raises:
-        DataError: it is no such file, or it has no decisions.
+        DataError: it is not a downloaded file, or it has no decisions.
     """
     decided = list(_decided(download))
     if not decided:

@@ -105,9 +105,9 @@ def _metadata(row: QueryRow) -> Mapping[str, Any]:
 
 # Turns stand on the turns before them: what a decision about one means for the others of its conversation.
 #
-# Rejecting a turn rejects those behind it, for what was said before them is gone. Taking that back brings back what was
+# Rejecting a turn rejects those behind it because their history is gone. Taking that back brings back what was
 # rejected with it, and the turns that it stands on. Other words of a turn, or of its answer, reopen those behind it
-# that were accepted, for they were accepted behind the old words.
+# that were accepted, because they were accepted behind the old words.
 
 MOST_BEFORE = 6
 """How many of the turns before a turn are shown."""
