@@ -42,5 +42,5 @@ def test_what_the_comment_says_of_the_textbook_with_its_failed_gates(
     result = replay(tmp_path, "-m", "t1")
     assert result.returncode == 1, result.stdout[-2000:]
     text = said_of(tmp_path / "out", tmp_path)
-    assert text.startswith("## ❌ FAIL: 3 of 69 gates failed, ")
+    assert text.startswith("## ❌ FAIL: 3 of 71 gates failed, ")
     assert text == snapshot
