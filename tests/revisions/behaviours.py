@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, fields, is_dataclass, replace
 from functools import partial
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 
 from rag_harness.core.errors import RagHarnessError
+from rag_harness.core.registry import resolve
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Chunk, Document, Message
 from rag_harness.evaluation.judges import fused, ragas
@@ -40,7 +40,8 @@ from rag_harness.evaluation.measures.opinion import (
 from rag_harness.models.array_store import ArrayStore
 from rag_harness.models.dry_run import MockEmbedder, MockReranker, WordTokenizer
 from rag_harness.models.rerankers import max_sims
-from rag_harness.retrieval.chunking import ChunkingSettings
+from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
+from rag_harness.retrieval.chunking.chunkers import chunk_window
 from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.ingest import duplicates
 from rag_harness.retrieval.retrievers import Rarity
@@ -89,8 +90,7 @@ def _plain_value(value: Any) -> Any:
 # Cuts
 
 
-def _cuts(module: str) -> Any:
-    chunk_document = import_module(f"rag_harness.retrieval.chunking.{module}").chunk_document
+def _cuts(chunk_document: Chunker) -> Any:
     found = {}
     for most, overlap in _LENGTHS:
         lengths = ChunkingSettings(most, overlap, most // 4)
@@ -463,10 +463,10 @@ def _turns() -> Any:
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
     **{
-        f"chunkers/{name}": partial(_cuts, name)
+        f"chunkers/{name}": partial(_cuts, resolve("chunkers", name))
         for name in ("fixed", "headings", "plain", "sections", "sliding", "summaries", "whole")
     },
-    "chunkers/windows": partial(_cuts, "chunk_windows"),
+    "chunkers/windows": partial(_cuts, chunk_window),
     "duplicates": _duplicates,
     "embedders/mock": _mock_embedder,
     "embedders/onnx": _onnx,

@@ -15,7 +15,7 @@ def test_tests_of_a_file_stay_together_whatever_their_parameters() -> None:
     assert {scope(nodeid) for nodeid in ids} == {"tests/unit/core/work/test_once.py"}
 
 
-@pytest.mark.parametrize("file", ["models/embedders/test_pieces.py", "judges/encoder/test_tokens.py"])
+@pytest.mark.parametrize("file", ["models/embedders/test_pieces.py", "evaluation/judges/encoder/test_encoder_judge.py"])
 def test_files_that_load_torch_stay_together(file: str) -> None:
     assert scope(f"tests/unit/{file}::test_one") == scope("tests/unit/models/embedders/test_mock.py::test_two")
 

@@ -1,7 +1,7 @@
 """Trials, judging and ingest on the machines of a Ray cluster.
 
-``workplace`` replaces the work of this process, ``worker`` answers on a node, ``ledger`` grants calls and money for the
-whole run. Plugin and commands call it. Only ``cluster`` and ``ingest`` import Ray. Begin reading with ``workplace.py``.
+``dispatch`` replaces the work of this process, ``worker`` answers on a node, ``ledger`` grants calls and money for the
+whole run. Plugin and commands call it. Only ``cluster`` and ``ingest`` import Ray. Begin reading with ``dispatch.py``.
 """
 
 from __future__ import annotations
