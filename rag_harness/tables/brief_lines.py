@@ -436,7 +436,7 @@ def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:
         yield from writer.labelled("", f"all the same: {head}")
         return
     between = f" {bounds(*cell.found.interval, unit, signed=True, digits=3)}" if cell.found.interval else ""
-    ahead = f"{cell.found.difference:+.3f}{between} over {short(cell.second)}"
+    ahead = f"{cell.found.difference:+.3f}{between} against {short(cell.second)}"
     word: tuple[str, Colour] = ("SURE", "green") if lead.is_sure else ("NOT SURE", "yellow")
     broken = f"{cell.errors}, so neither is better" if cell.errors else ""
     more = "" if lead.is_sure else broken or more_said(lead, cell.found.n)
