@@ -21,7 +21,7 @@ from rag_harness.core.files import regular_bytes, write_atomically
 
 # Content of the cache that is trusted: a file is its own digest, then compressed JSON.
 #
-# A file that is cut short, damaged or of somebody else is as good as none: what it would have held is worked out anew.
+# A file that is cut short, damaged or of another user counts as missing: its content is computed again.
 
 SUFFIX = ".kept"
 _DIGEST_BYTES = 16

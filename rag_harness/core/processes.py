@@ -299,7 +299,7 @@ def _received(pipe: IO[bytes]) -> bytes | None:
 def check_for_parent() -> None:
     """Check until the input ends. This is the child's side."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is not an answer
     works: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, works), daemon=True).start()
     while True:

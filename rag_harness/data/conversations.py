@@ -9,8 +9,8 @@ from typing import Any
 #     {"conversation": "conv_007", "turns": [{"query": "How long can I return a lamp?", "ground_truth": "45 days"}, …]}
 #     {"conversation": "conv_008", "turn": 1, "query": "Do you ship to Norway?", "ground_truth": "No."}
 #
-# The case of turn 3 is called ``conv_007#3``. What was said before it stands in its query's inputs as ``history``: the
-# user's questions, and to each the reference reply.
+# The case of turn 3 is called ``conv_007#3``. The earlier messages are in its query's inputs as ``history``: the user's
+# questions, each with the reference reply.
 
 MOST_TURNS = 100
 """The most turns of a conversation."""

@@ -85,7 +85,7 @@ def is_page(file: Path, folder: Path) -> bool:
     """Return whether a file below ``folder`` is a document by its name, or by its beginning if the name may lie."""
     if is_page_named(file):
         return True
-    # Only a file that may be opened is looked into. One that may not is no document, rather than an error.
+    # Only a file that may be opened is read. One that may not does not count as a document, and is not an error.
     is_open = is_readable(file) and not fault_of_place(file, folder)
     return is_open and _PERHAPS[file.suffix.lower()](file)
 
@@ -298,8 +298,8 @@ def _without_rules(language: str, count: int) -> str:
 #
 # A file holds the shares of one text as JSON. Its folder is named by the digest of the package, its name is the digest
 # of the text. So another text or another package has another file, and nothing becomes stale. No file is forced to the
-# disk, which would take longer than most texts: where a power cut tears one, it is no JSON object, and the text is read
-# again.
+# disk, which would take longer than most texts: where a power cut tears one, it is not a JSON object, and the text is
+# read again.
 
 _FOLDER = "languages"
 

@@ -33,7 +33,7 @@ def as_id(name: str) -> str:
 # Tables of questions, CSV and Parquet, as lines of ``queries.jsonl``: a row a question.
 #
 # Columns are known by their names, those of other tools among them (``user_input`` is ``query``), or by ``--rag-map``.
-# What is no field of ours is a label. A question without an id has a digest of its text.
+# Any other column is a label. A question without an id has a digest of its text.
 
 _TEXTS = ("query_id", "query", "query_type", "ground_truth", "conversation", "reply", "standalone")
 _JSON = ("expect", "tools", "qrels", "turns", "scenario")

@@ -92,7 +92,7 @@ def _with_models(settings: Settings, profile: str) -> Settings:
     return replace(settings, profile=profile, **(others | models))
 
 
-# A mock chat model, for a trial run on any data. Its answer says that it is a placeholder.
+# A mock chat model. It serves a trial run on any data. Its answer says that it is a placeholder.
 
 
 class MockChat:

@@ -79,7 +79,7 @@ def ends_by_rules(scenario: Scenario, before: Sequence[Exchange], has_more: bool
         return SayMove(scenario.opening)
     if is_reached(scenario, before) and not has_more:
         return EndMove(GOAL)
-    # Two questions may have one answer; whoever hears it three times is in a loop.
+    # Two questions may have one answer; a user who gets it three times is in a loop.
     if _replies_repeat(before, 3 if has_more else 2):
         return EndMove("the answers repeat each other")
     if not before[-1].failed:

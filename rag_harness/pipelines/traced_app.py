@@ -43,7 +43,7 @@ _SHOWN = 100
 
 
 def _context(document: FoundDocument) -> Context:
-    # The id of a chunk must be that of the last run, and a UUID is new in each.
+    # The id of a chunk must be the same in each run, and a UUID is new in each.
     is_new = is_uuid(document.id) and bool(document.text)
     names = (document.id, *document.names) if is_new else document.names
     return Context(document.text, "" if is_new else document.id, score=document.score, others=names)
@@ -101,7 +101,7 @@ def _stages(seen: SeenTrace, placed: PlacedContexts) -> tuple[Stage, ...]:
     # How documents were placed is said once for a trial.
     first = next((at for at, stage in enumerate(stages) if stage.kind == "retrieve"), None)
     if first is not None:
-        # A context without text has that of the page, which "pages_as_texts" says.
+        # A context without text has the text of the page. "pages_as_texts" states it.
         how = Counter({BY_ID: placed.how.get(NO_TEXT, 0)}) + Counter({**placed.how, NO_TEXT: 0})
         notes = {**stages[first].detail, "placed": dict(how), "context_by": seen.read_off}
         silent = sum(not seen.outcome.documents[at].text for at in seen.given)

@@ -32,7 +32,7 @@ def declared(name: str, pipeline: Pipeline, data: str, made_in: str = "") -> Exp
     app = getattr(pipeline, "app", pipeline)
     answers = getattr(type(app), "answer", app if callable(app) else None)
     named = (written_in(answers), type(app).__module__, made_in)
-    # With several conftest.py, the module name "conftest" may stand for another file.
+    # With several conftest.py, the module name "conftest" may mean another file.
     modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
     states = bool(stated_fingerprint(pipeline))
     return Experiment(name, pipeline, data=data, code={"pipeline": modules}, is_reusable=states)
@@ -46,9 +46,9 @@ def written_in(function: Any) -> str:
     return file if module and "." not in module and Path(file).is_file() else module
 
 
-# What a pipeline of a user's own returns, in the forms that people have, as an output.
+# Results of a user's own pipeline, in the usual forms, as an output.
 #
-# An answer is a text, or stands in a mapping or an object under one of a few names; its contexts are texts, mappings,
+# An answer is a text, or is in a mapping or an object under one of a few names; its contexts are texts, mappings,
 # or the documents of LangChain, LlamaIndex and Haystack. Objects are read by their attributes, so no framework is
 # imported.
 
@@ -232,7 +232,7 @@ def declined(answer: Answer, refusals: tuple[str, ...] = ()) -> bool:
     """
     if answer.abstained is not None:
         return answer.abstained
-    # A row refuses what is no text, and says so.
+    # A row refuses an answer that is not a text, with a message.
     return isinstance(answer.text, str) and declines(answer.text, refusals)
 
 
@@ -240,7 +240,7 @@ def without_reasoning(output: PipelineOutput) -> PipelineOutput:
     """Return an output whose answer is the text behind the marks of reasoning, with the text between as reasoning."""
     answer = output.answer
     if not isinstance(answer.text, str):
-        return output  # a row refuses what is no text
+        return output  # a row refuses it
     thought, text = split_reply(answer.text)
     if not thought:
         return output

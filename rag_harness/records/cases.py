@@ -441,7 +441,8 @@ def _case(content: Mapping[str, Any]) -> StoredCase:
     )
 
 
-# What was said before a turn, as its row keeps it: for the page and the terminal, whoever wrote the row.
+# The messages before a turn, as its row has them, as the page and the terminal show them. Any program may have written
+# the row.
 #
 # The page's script groups messages as ``turns_before`` does, and finds what was searched as ``searched_for`` does.
 

@@ -155,7 +155,7 @@ class ExpectationKind(ABC):
 
     @abstractmethod
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
-        """Return the finding in an answer. The demand has no problem."""
+        """Return the finding in an answer. ``problem`` has accepted the demand."""
 
 
 # What a demand may be: a text, texts, a number, ``true``. Each function returns what is wrong; empty: nothing is.

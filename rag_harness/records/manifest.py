@@ -112,7 +112,7 @@ def _begin(output: Path, is_there: bool) -> str:
     return f"{near} No folder here holds a run: pytest writes one into output, or where --rag-output says."
 
 
-# ``run.json`` beside the rows: what the run was made of, and what became of each selected case.
+# ``run.json`` beside the rows: the ingredients of the run, and the outcome of each selected case.
 #
 # A report needs only this file, the result files and ``cases/``, even a year later.
 
@@ -427,7 +427,7 @@ def commit_of(folder: Path) -> str:
     return found.stdout.strip() if found.returncode == 0 else ""
 
 
-# Reads the times that stand in files.
+# Reads the times in files.
 
 
 def seconds_of(said: str) -> float:

@@ -190,7 +190,7 @@ class RowError(FrozenModel):
 # Rows of results: ``ExperimentResult``, and how it is written and read as one line of JSONL.
 #
 # The format is stable: one JSON object a line, UTF-8; within a ``schema_version`` keys are only added. Readers ignore
-# keys that they do not know. Null means "this stage does not exist for this experiment" or "there was no answer"; the
+# keys that they do not know. Null means "this stage does not exist for this experiment" or "the answer is missing"; the
 # description of each field says which.
 
 SCHEMA_VERSION = 1

@@ -202,8 +202,9 @@ class Race:
     one value for each arm and unit. With the mean of a page's questions all pages count alike. With their sum divided
     by the most questions of a page, all questions count alike; the margin then has to be scaled in the same way.
 
-    ``left`` are the arms still in the race, ``gone`` the arms proven not to be the best. ``good_enough`` are the arms
-    that are not gone and are proven to be at most ``margin`` below the best. ``n`` is the number of units.
+    ``left`` are the arms still in the race, ``gone`` the eliminated ones: they are not the best, at level
+    ``confidence``. ``good_enough`` are the arms in the race that are at most ``margin`` below the best, at the same
+    level. ``n`` is the number of units.
 
     Which arms are set aside, and when the race ends, may depend on all values so far.
 
@@ -355,14 +356,14 @@ class Race:
         return tuple(name for name, is_one in zip(self._arms, which, strict=True) if is_one)
 
 
-# Which of many arms are shown not to be the best, from values of all of them on the same units. Pure.
+# Which of many arms are not the best, at a level of confidence, from values of all of them on the same units. Pure.
 #
 # All pairs are tested at once, by the sum of their paired differences over the root of the sum of their squares. If two
 # arms do not differ, the difference of a unit has either sign equally often: so the largest of all these numbers is
-# held against what it is when the signs of all units are drawn at random (a permutation test of the maximum; Westfall &
-# Young 1993). What is shown is taken out, and the rest is tested again (Romano & Wolf 2005, Econometrica 73). So all
-# that is said is right together with ``confidence``. It is a test of one look: an arm is not to be looked at again when
-# more units have come. ``Race`` may look at any time, and sees less.
+# compared with its distribution when the signs of all units are random (a permutation test of the maximum; Westfall &
+# Young 1993). The eliminated arms are taken out, and the rest is tested again (Romano & Wolf 2005, Econometrica
+# 73). So all claims are right together with ``confidence``. It is a test of one look: an arm is not to be tested again
+# when more units have come. ``Race`` may test at any time, with less power.
 
 _AT_ONCE = 2_000_000
 """Most numbers of a block of draws."""

@@ -249,7 +249,7 @@ def check_url(where: str, url: str) -> None:
     shown = VARIABLE.sub("1", url)
     try:
         parts = urlsplit(shown if not url.startswith("${") or "://" in shown else f"http://{shown}")
-        parts.port  # noqa: B018 - it raises where the port is no number
+        parts.port  # noqa: B018 - it raises where the port is not a number
     except ValueError as error:
         raise SettingsError(f"{where}: url is {url!r}: {error}.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -451,7 +451,7 @@ def _flag(here: str, name: str, value: Any) -> bool:
 
 # Services as experiments: ``[tool.rag_harness.endpoints.<name>]`` in pyproject.toml, or a file for ``--rag-endpoint``.
 #
-# A secret header names a variable: ``"Bearer ${MY_KEY}"``. Its value is looked up for each call. It never stands in
+# A secret header names a variable: ``"Bearer ${MY_KEY}"``. Its value is looked up for each call. It is never in
 # settings, rows, recordings or logs.
 
 ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")

@@ -17,8 +17,8 @@ from rag_harness.core.settings.table import Settings
 
 # The fields of a role's requests, as its table in a profile sets or drops them.
 #
-# Fields have the names of the chat completions API. What only one server knows stands in ``extra_body``, as in OpenAI's
-# SDK. TOML has no null, so a field that is not to be sent is named in ``drop``.
+# Fields have the names of the chat completions API. Fields that only one server knows are in ``extra_body``, as in
+# OpenAI's SDK. TOML has no null, so a field that is not to be sent is named in ``drop``.
 
 _NUMBER, _WHOLE, _TEXT, _TRUTH = "a number", "a whole number", "a text", "true or false"
 FIELDS: Mapping[str, str] = {

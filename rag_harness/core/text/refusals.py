@@ -16,7 +16,7 @@ from rag_harness.core.text.comparison import without_emphasis
 # courtesy (an apology, an offer of help, what was searched), or claims something. An answer declines where a clause
 # refuses and none claims: "I don't know why you ask, lamps can be returned within 45 days" is an answer.
 #
-# A clause refuses by the words that stand in it together, in one language: a negation with a document and a verb of
+# A clause refuses by words that it has together, in one language: a negation with a document and a verb of
 # saying, with the assistant and a verb of finding, with what is missing. ``abstention.toml`` has these words, and some
 # phrases, in English and the six languages with rules. Three words do not tell their language, so those of all are
 # looked for. ``benchmarks/refusals.py`` measures it.

@@ -231,7 +231,7 @@ class PageTexts:
 
     def says(self, name: str, text: str) -> bool:
         """Whether a page has a text, or a run of six words of it: a pipeline may shorten texts, or join them."""
-        # Most texts stand there literally, and need no index of all pages.
+        # Most texts are there literally, and need no index of all pages.
         return self.quotes(name, text) or self._origins.shares(text, self._numbers[name])
 
 

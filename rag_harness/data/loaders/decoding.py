@@ -73,7 +73,7 @@ def is_charset(name: str) -> bool:
 def _known(declared: str) -> str:
     named = declared.strip().lower()
     with suppress(LookupError, ValueError):
-        # Some of Python's codecs are no charsets: rot13, zlib.
+        # Some of Python's codecs are not charsets: rot13, zlib.
         if codecs.lookup(named)._is_text_encoding and not named.startswith(_WIDE):
             return _READ_AS.get(named, named)
     return "utf-8"

@@ -316,7 +316,7 @@ def below(element: Element, name: str) -> Iterator[Element]:
     return (each for each in element.iter() if local(each) == name)
 
 
-# Hidden text of Word: nobody sees it, and instructions for a model may stand in it.
+# Hidden text of Word: readers do not see it, and it may contain instructions for a model.
 
 _MARK = b"vanish"
 _NO = ("0", "false", "off")
@@ -486,7 +486,7 @@ def _slides(package: OfficePackage) -> Iterator[str]:
     main = package.main()
     targets = package.targets(main)
     for each in below(package.xml(main), "sldId"):
-        # It has an id of its own beside that of the relation.
+        # It has an id of its own beside the id of the relation.
         relation = next((value for key, value in each.items() if key.endswith("}id")), "")
         if relation in targets:
             yield targets[relation][0]

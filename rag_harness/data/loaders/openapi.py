@@ -24,7 +24,7 @@ from rag_harness.data.loaders.reading import parsed_file
 
 # Loader of descriptions of HTTP interfaces: OpenAPI 3 and Swagger 2, as JSON or YAML.
 #
-# Of other JSON and YAML files ``is_document`` says that they are no documents. A ``$ref`` is followed inside the file
+# ``is_document`` refuses other JSON and YAML files. A ``$ref`` is followed inside the file
 # for parameters, bodies and responses; a schema is named, never unfolded. Begin reading in ``parse``.
 
 _HEAD = 1 << 20

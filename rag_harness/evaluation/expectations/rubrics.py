@@ -220,10 +220,10 @@ def rubric_named(name: str, rubrics: Mapping[str, Rubric], folder: Path) -> Rubr
     return rubrics[name]
 
 
-# Criteria that ask whether an answer states a fact: they can be held against a text without a judge of words.
+# Criteria that ask whether an answer states a fact: a text can be compared with them without a judge of words.
 #
-# ``says that opened goods are excluded`` is the statement ``opened goods are excluded``. What else a criterion may ask
-# of an answer, its tone or its form, is no fact.
+# ``says that opened goods are excluded`` is the statement ``opened goods are excluded``. Other criteria, about tone or
+# form, are not about facts.
 
 _SUBJECT = r"(?:(?:the |this )?(?:answer|response|reply|it) )?(?:(?:also|clearly|correctly|explicitly) )?"
 _NOT = r"(?P<not>(?:does not |doesn't |must not |should not |never )|)(?:must |should |has to )?"

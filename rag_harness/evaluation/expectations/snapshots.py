@@ -146,7 +146,7 @@ def write_snapshots(file: Path, answers: Mapping[str, str]) -> None:
         whole = Path(folder) / file.name
         collection = SnapshotCollection(location=str(whole))
         for name, text in answers.items():
-            # What stands behind a lone carriage return would be lost when the file is read.
+            # Text behind a lone carriage return would be lost when the file is read.
             lines = text.replace("\r\n", "\n").replace("\r", "\n")
             collection.add(Snapshot(name=name, data=lines.encode("utf-8", "replace").decode()))
         _serializer().write_file(collection)

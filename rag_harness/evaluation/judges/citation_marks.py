@@ -37,7 +37,7 @@ from rag_harness.evaluation.measures.opinion import (
 
 # Removes citation marks from an answer before it is judged, and gives them back as each claim's citations.
 #
-# A mark is no claim. Judged as text, ``[Source 2]`` would be a "claim" of its own, or change the verdict of a
+# A mark is not a claim. Judged as text, ``[Source 2]`` would be a "claim" of its own, or change the verdict of a
 # sentence.
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
@@ -201,7 +201,7 @@ class _Cited:
 # Gives claims their places in an answer, and the citations of their sentence.
 #
 # A mark is a citation of the claim before it (``Unmarked``). A judge that splits a sentence into several claims leaves
-# those before the last one without it, though a mark at the end of a sentence stands for the whole sentence.
+# those before the last one without it, though a mark at the end of a sentence is about the whole sentence.
 
 
 def placed_claims(plain: Unmarked, claims: Sequence[Claim]) -> list[Claim]:

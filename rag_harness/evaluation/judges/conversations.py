@@ -129,7 +129,7 @@ class TurnRules:
         """Return the first of these sentences that what was said does not support; None where it supports them all."""
         material = replace(self._material, contexts=tuple(said))
         verdicts = (await self._judge.opinion(material, self._asks).supported("answer", "contexts")).each
-        # The embedded judge holds a claim with another figure at one half, which is no support here.
+        # The embedded judge scores a claim with another figure one half, which does not count as support here.
         supported = [each.claim for each in verdicts if each.value is not None and each.value > MEETS_FROM]
         return next((span for span in spans if not any(_within(span, (c.start, c.end)) for c in supported)), None)
 

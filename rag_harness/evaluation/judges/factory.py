@@ -55,9 +55,10 @@ from rag_harness.models.model_names import chat_name, judge_name
 from rag_harness.records.experiment_names import silent_reason
 from rag_harness.stats.agreement import panel_values
 
-# Criteria that ask whether an answer states a fact, for a judge that only says which statements a text supports.
+# Criteria that ask whether an answer states a fact. They suit a judge that only decides which statements a text
+# supports.
 #
-# What else a criterion may ask of an answer, its tone or its form, such a judge cannot tell.
+# Such a judge cannot decide on other criteria, about tone or form.
 
 NO_FACT = 'this judge tells only whether an answer states a fact: write "says that …", or name a judge with an LLM'
 
@@ -88,10 +89,10 @@ async def _met(judge: Judge, material: Material, criterion: str, asks: Collectio
     return CriterionVerdict(criterion, round(1 - value, 6) if absent else value, reason=why)
 
 
-# Answers every question for every judge: what it does not say itself is asked of it in another way.
+# Answers every question for every judge: a question that a judge does not answer itself is put in another way.
 #
 # A judge that has the method ``criteria`` is asked once about all criteria. Any other judge is asked which facts the
-# answer states. How near an answer is to a text is no opinion: the run's embedder tells.
+# answer states. The similarity of an answer to a text needs no judge: the run's embedder computes it.
 
 
 class AllQuestions(ClaimByClaim):

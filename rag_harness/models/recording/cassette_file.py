@@ -155,7 +155,7 @@ def _indented(text: str, indent: int) -> str:
 def _block(lines: str, indent: int, end: str) -> str | None:
     """Return the text of a block of lines (YAML 1.1, 9.2). ``end`` says how its last line ends are treated."""
     if lines.startswith(("\n", " " * (indent + 1))):
-        return None  # its indent would differ from that of the first line
+        return None  # its indent would differ from the first line's
     text = lines[indent:].replace("\n" + " " * indent, "\n")
     return text if end == "+" else text.rstrip("\n") + ("" if end == "-" else "\n")
 

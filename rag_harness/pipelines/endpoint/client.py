@@ -133,7 +133,7 @@ def _object(text: str) -> Any:
     return found
 
 
-# Errors for HTTP statuses that are no success: temporary, for this call, or for all calls.
+# Errors for HTTP statuses other than success: temporary ones, errors of this call, and errors of all calls.
 
 _HALTING = {
     401: "the key is missing or wrong",

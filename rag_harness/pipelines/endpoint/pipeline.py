@@ -130,7 +130,7 @@ class EndpointPipeline:
         )
 
 
-# The retriever of a service, for the golden suite. It ranks the contexts of the service's answer.
+# The retriever of a service, used by the golden suite. It ranks the contexts of the service's answer.
 
 Answer = Callable[[Query], Awaitable[PipelineOutput]]
 

@@ -372,7 +372,7 @@ class Sessions:
         if not self._reading.id:
             return None
         conversation = query.place.get("conversation", query.query_id)
-        # What stands for the conversation must not be read as a placeholder.
+        # The id of the conversation must not be read as a placeholder.
         parts = (part.replace("{{conversation}}", conversation) for part in self._reading.id.split("{{uuid}}"))
         return checked_id(str(uuid4()).join(parts), f"{self._name}: session.id")
 

@@ -360,7 +360,7 @@ def _is_number(value: Any) -> bool:
 
 def _value(value: Any, cleaner: Cleaner) -> Any:
     if isinstance(value, str):
-        # Arguments, messages and documents stand in attributes as JSON, with names of their own.
+        # Arguments, messages and documents are in attributes as JSON, with names of their own.
         said = json_of(value)
         if said is None:
             return cleaner.text(value)

@@ -172,7 +172,7 @@ def _of_text(value: str) -> int:
         since = at - datetime(1970, 1, 1, tzinfo=timezone.utc)
     except (ValueError, OverflowError):
         return 0
-    # Of whole microseconds, for a float has too few digits for nanoseconds.
+    # Of whole microseconds, because a float has too few digits for nanoseconds.
     return max((since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000, 0)
 
 

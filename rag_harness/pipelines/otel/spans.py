@@ -17,7 +17,7 @@ from rag_harness.core.errors import PrerequisiteError, TraceError
 from rag_harness.core.json_text import read_json
 from rag_harness.core.package import install
 
-# A span as plain values, whoever has sent it: the SDK in this process, a service over HTTP, a file.
+# A span as plain values, from any sender: the SDK in this process, a service over HTTP, a file.
 
 
 @dataclass(frozen=True, slots=True)

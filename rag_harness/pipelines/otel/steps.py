@@ -222,7 +222,7 @@ def _steps(outer: SearchSeen, inner: Sequence[SearchSeen]) -> list[SearchSeen]:
 
 def _with_outer(outer: SearchSeen, telling: Sequence[SearchSeen]) -> list[SearchSeen]:
     if outer.found is None:
-        # A reranker around a search is no wrapper: it is unknown what it has kept.
+        # A reranker around a search does not count as a wrapper: which documents it has kept is unknown.
         is_wrapper = outer.role == "search" or telling[-1].role == "rerank"
         return [*telling] if is_wrapper else [*telling, outer]
     if _same(outer.found, telling[-1].found):
@@ -477,7 +477,7 @@ class _Lists:
     def __init__(self) -> None:
         # Each list that is there, with those that come behind it, which are such pairs, too.
         self._lists: dict[int, tuple[Sequence[int], Sequence[Any]]] = {}
-        # By number: the lists in which it came; by list that stands behind another: that one.
+        # By number: the lists in which it came. By list that comes behind another: the list before it.
         self._holding: dict[int, list[int]] = {}
         self._around: dict[int, int] = {}
         self._taken = 0
@@ -602,7 +602,7 @@ def _prompts_of(calls: Sequence[ModelCall], answer: str) -> list[str]:
 
 
 def _words(text: str) -> str:
-    # What a tool returned may stand in a prompt as JSON.
+    # The result of a tool may be in a prompt as JSON.
     words = words_of(_ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", text))
     return f" {' '.join(words)} "
 

@@ -123,7 +123,7 @@ def load_shard(folder: Path, numbers: Sequence[int] | Numbers) -> Shard:
         vectors = vectors_digest(shard, numbers)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of the engine is no Exception
+    except BaseException as error:  # a panic of the engine is not an Exception
         raise ValueError(f"the engine says {type(error).__name__}: {error}") from error
     if found != len(numbers):
         raise ValueError(f"it holds {found} points, not {len(numbers)}")
@@ -597,5 +597,5 @@ def _speaking(what: str) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SystemExit, GeneratorExit, NoRoomError):
         raise
-    except BaseException as error:  # a panic of the engine is no Exception
+    except BaseException as error:  # a panic of the engine is not an Exception
         raise LiveIndexError(f"The vector index {what}: {type(error).__name__}: {error}") from error

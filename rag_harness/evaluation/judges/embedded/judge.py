@@ -284,8 +284,8 @@ def _unreadable(passages: Sequence[str]) -> tuple[float | None, None, str] | Non
 
 # ``embedded/alignment``: a deterministic judge without an LLM, from words and their MiniLM vectors.
 #
-# It estimates; it does not understand. docs/dev/results/embedded-judge.md has its accuracy, and that of a model that
-# never reads the source.
+# It estimates; it does not understand. docs/dev/results/embedded-judge.md has its accuracy, and the accuracy of a model
+# that never reads the source.
 
 MODEL = "embedded/alignment"
 

@@ -166,7 +166,7 @@ def _clauses(here: dict[str, tuple[int, bool]], statement: Statement) -> list[in
 
 def _fits(question: str, statement: Statement) -> bool | None:
     """Return whether the question's figures are within those of the statement; None where that is not clear."""
-    asked = quantities(in_digits(question.partition(" ")[2]))  # "May I" is no month.
+    asked = quantities(in_digits(question.partition(" ")[2]))  # "May I" is not a month.
     aged = [float(found[1] or found[2]) for found in _AGE.finditer(in_digits(question))]
     if aged:
         return _fits_age(aged[0], statement)
@@ -240,9 +240,9 @@ def _fits_age(age: float, statement: Statement) -> bool | None:
 
 # Short answers: a yes or no, a value, a phrase. They are judged as the sentence that question and answer make.
 #
-# By itself such an answer has too few words for the models: "Yes." stands in every passage. The rules find what the
-# passages state about the question. Where they cannot decide there is no verdict. docs/dev/results/embedded-judge.md
-# has how often they are right.
+# By itself such an answer has too few words for the models: "Yes." is in every passage. The rules find what the
+# passages state about the question. Where they cannot decide, the verdict is missing.
+# docs/dev/results/embedded-judge.md has how often they are right.
 
 MOST_WORDS = 8
 """Most words of a short answer."""
