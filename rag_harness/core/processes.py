@@ -59,7 +59,7 @@ _ENVIRONMENT = (
 def start_python(module: str, function: str, environment: Mapping[str, str] = {}) -> subprocess.Popen[bytes]:
     """Start a process that calls a function of a module, and return it with pipes for its input and output.
 
-    Ctrl-C does not reach it. ``environment`` is what it gets beside the variables that Python needs.
+    Ctrl-C does not reach it. ``environment`` has its variables beside those that Python needs.
     """
     place = str(Path(sys.modules[_PACKAGE].__path__[0]).absolute().parent)
     places = [str(Path(each).absolute()) for each in sys.path if each]

@@ -371,7 +371,7 @@ class Data:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """What is wrong with the lines of its queries that were left out, if the settings allow that."""
+        """The faults of the lines of its queries that were left out, if the settings allow that."""
         _ = self._read
         return self._skipped
 

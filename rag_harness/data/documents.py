@@ -132,7 +132,7 @@ def _seen(names: list[str]) -> list[str]:
 
 
 def load(file: Path, doc_id: str, metadata: Metadata | None = None) -> Document:
-    """Read ``file`` with the loader of its suffix. ``metadata`` overrides what the loader found, also the title."""
+    """Read ``file`` with the loader of its suffix. ``metadata`` overrides the loader's metadata, also the title."""
     document = _loader(file.suffix.lower().lstrip("."))(file, doc_id)
     if not metadata:
         return document
@@ -234,7 +234,7 @@ def with_languages(
     """Return the documents, each with its language in its metadata, unless that is English.
 
     Args:
-        documents: a collection. What is too short to tell gets the most frequent language of the others.
+        documents: a collection. A document that is too short gets the most frequent language of the others.
         asked: the language of all that state none; ``auto``: it is found in the text.
         shares_of: finds the languages of a text and their shares, the largest first.
     """

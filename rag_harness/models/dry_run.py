@@ -30,7 +30,7 @@ _ASKED_ELSEWHERE = ("writer_model", "writer_base_url", "rewrite_model", "rewrite
 def of_dry_run(settings: Settings) -> Settings:
     """Return the settings with models that a dry run has; any other run's as they are.
 
-    Nothing is called over a network, so what is not recorded has to be answered here. ``stands_in`` says so.
+    Nothing is called over a network, so calls that are not recorded are answered here. ``stands_in`` states it.
     """
     if not settings.dry_run or _is_recorded(settings):
         return settings

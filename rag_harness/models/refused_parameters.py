@@ -132,7 +132,7 @@ def shaped(request: Mapping[str, Any], without: frozenset[str]) -> Request:
 
 
 def refused_parameters(error: APIError, request: Mapping[str, Any]) -> frozenset[str]:
-    """Return what a refusal of ``request`` wants to be left out; empty where it is about something else."""
+    """Return the fields that a refusal of ``request`` names; empty where it is about something else."""
     status, said = getattr(error, "status_code", None), _said(error)
     if status not in _REFUSES or _TOO_MUCH.search(said):
         return frozenset()

@@ -237,7 +237,7 @@ class TracedPipeline:
 
     @property
     def fingerprint(self) -> str:
-        """What the app says of its version."""
+        """The version that the app states."""
         return stated_fingerprint(self.app)
 
     @property
@@ -310,7 +310,7 @@ class _SoFar(Trace):
 
 
 def _completed(said: PipelineOutput, told: PipelineOutput) -> PipelineOutput:
-    """Return what an app says itself, with the rest from its trace."""
+    """Return the output that an app states, with the rest from its trace."""
     return replace(
         said,
         retrieved=said.retrieved or told.retrieved,
@@ -370,16 +370,16 @@ _USERS = ("user", "human")
 
 @dataclass(frozen=True, slots=True)
 class KeptTrace:
-    """A question that was asked, and what was said.
+    """A question that was asked, and its answer.
 
     Attributes:
         question: its words.
-        answer: the words of the answer; empty where the app failed, whatever a model of it had said.
+        answer: the words of the answer; empty where the app failed, even if a model of it had answered.
         trace_id: the id of the trace.
         began_ns: when it was asked, in nanoseconds since 1970.
-        ms: what it took, in milliseconds.
+        ms: its time, in milliseconds.
         failed: whether the app failed.
-        message: what it said of its failure.
+        message: the message of its failure.
         spans: all that is known of it.
     """
 
@@ -396,7 +396,7 @@ class KeptTrace:
         """Return it as a pipeline's output.
 
         Raises:
-            TraceError: spans are cut, or do not tell what was found.
+            TraceError: spans are cut, or lack the documents that were found.
         """
         seen = read_trace(self.spans, self.answer)
         told = output_of_trace(seen, placing, self.answer)
@@ -429,7 +429,7 @@ def kept_trace(spans: Sequence[SpanRecord]) -> KeptTrace:
 
 
 def _in_messages(root: SpanRecord) -> str:
-    """Return what the user said last, where a span was given messages."""
+    """Return the user's last message, where the input of a span is messages."""
     given = structured(root.attributes.get("input.value"))
     given = given.get("messages") if isinstance(given, Mapping) else given
     messages = [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []

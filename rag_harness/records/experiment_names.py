@@ -38,7 +38,7 @@ def is_played_name(experiment: str) -> bool:
 
 
 def without_history(experiment: str) -> str:
-    """Return the name without what it says of the history: whose pipeline answers."""
+    """Return the name without its suffix about the history: the name of the pipeline that answers."""
     return experiment.removesuffix(_OWN).removesuffix(_PLAYED)
 
 
@@ -56,7 +56,7 @@ def repeat_fingerprint(fingerprint: str, repeat: int) -> str:
 
 
 def user_name(experiment: str) -> str:
-    """Return the name of the derived experiment whose rows are what a simulated user said in this one."""
+    """Return the name of the derived experiment whose rows are the messages of this one's simulated user."""
     return f"{experiment}+user"
 
 

@@ -198,7 +198,7 @@ class EliminatedArm(NamedTuple):
 class Race:
     """A race of K arms, measured on the same units, which come in one random order.
 
-    A unit is what is drawn independently: a question, or a page or conversation with its questions. The caller gives
+    A unit is drawn independently: a question, or a page or conversation with its questions. The caller gives
     one value for each arm and unit. With the mean of a page's questions all pages count alike. With their sum divided
     by the most questions of a page, all questions count alike; the margin then has to be scaled in the same way.
 
@@ -248,17 +248,17 @@ class Race:
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """The arms that were set aside and are not shown to be worse."""
+        """The arms that were set aside and are not eliminated as worse."""
         return self._names(self._open & self._aside)
 
     @property
     def good_enough(self) -> tuple[str, ...]:
-        """The arms that are not gone and are shown to be at most the margin below the best."""
+        """The arms in the race that are at most the margin below the best, at level ``confidence``."""
         return self._names(self._good & self._open)
 
     @property
     def state(self) -> RaceState:
-        """Whether the race is over, and why. An arm left alone is not shown to be the best while others are aside."""
+        """Whether the race is over, and why. An arm left alone need not be the best while others are aside."""
         if np.count_nonzero(self._open) == 1:
             return "one left"
         return "equal within the margin" if self._good[self._open].all() else "open"
@@ -290,7 +290,7 @@ class Race:
         self._aside[self._arms.index(arm)] = True
 
     def withdraw(self, arm: str) -> tuple[str, ...]:
-        """Take an arm out for a reason other than its values, such as its cost. What it has shown no longer counts.
+        """Take an arm out for a reason other than its values, such as its cost. Its results no longer count.
 
         Returns:
             The arms that are in again: those that were gone only because this arm was better. Where it was the last
@@ -376,7 +376,7 @@ def shown_worse(values: Floats, confidence: float = 0.95, draws: int = 2000, see
     Args:
         values: shape (units, K), higher is better. Units are drawn independently: where several questions belong
             together, a unit is their mean.
-        confidence: chance that all that is said is right.
+        confidence: chance that all claims are right.
         draws: number of random signs of all units.
         seed: of these.
 

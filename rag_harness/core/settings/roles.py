@@ -48,7 +48,7 @@ _TOGETHER = {"stream": ("stream_options",), "logprobs": ("top_logprobs",)}
 
 @dataclass(frozen=True)
 class RequestFields:
-    """What a role's requests have beside what the harness sends, and what they lack.
+    """The fields that a role's requests have beside the fields of the harness, and those that they lack.
 
     Attributes:
         set: the fields that are set, by name; those of ``extra_body`` among them.
@@ -190,7 +190,7 @@ OWN = ("model", "base_url", "api_key_env")
 
 
 def prefix_of(role: str) -> str:
-    """Return what the options of a role begin with: ``chat`` for ``answer``, else the role's name."""
+    """Return the prefix of a role's options: ``chat`` for ``answer``, else the role's name."""
     return _OPTIONS_OF.get(role, role)
 
 

@@ -1,4 +1,4 @@
-"""Secrets in settings: names of headers that hold them, and keys that stand where they would be shown."""
+"""Secrets in settings: names of headers that contain them, and keys in places that are shown."""
 
 from __future__ import annotations
 

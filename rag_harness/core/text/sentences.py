@@ -47,7 +47,7 @@ def sentence_spans(
     wrapped: bool = False,
     clauses: bool = False,
 ) -> Iterator[Span]:
-    """Yield where the sentences of ``text[start:end]`` stand, without blank space around them.
+    """Yield the places of the sentences of ``text[start:end]``, without blank space around them.
 
     Args:
         text: a text as it was written.

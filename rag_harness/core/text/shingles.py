@@ -224,7 +224,7 @@ class PageTexts:
         return "" if number is None else list(self._texts)[number]
 
     def quotes(self, name: str, text: str) -> bool:
-        """Whether a text stands literally in a page, Markdown included."""
+        """Whether a page contains a text literally, Markdown included."""
         if name not in self._squeezed:
             self._squeezed[name] = " ".join(self._texts[name].split())
         return " ".join(text.split()) in self._squeezed[name]

@@ -220,5 +220,5 @@ def check_encrypted(data: bytes, suffix: str) -> None:
 
 
 def office_kind(content_types: bytes) -> str:
-    """Return docx, pptx or xlsx by what an Office file says about its parts; empty where it is none of them."""
+    """Return docx, pptx or xlsx by the parts that an Office file declares; empty for any other file."""
     return next((suffix for suffix, pattern in _OFFICE if pattern.search(content_types)), "")

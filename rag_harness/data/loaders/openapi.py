@@ -248,7 +248,7 @@ class _Interface:
         add_heading(self._out, level, text)
 
     def _prose(self, text: Any, below: int) -> None:
-        """Add a description. It is Markdown of its own, so it is kept as it is, its headings below ours."""
+        """Add a description. It is Markdown of its own, so it stays as it is, with its headings below ours."""
         if said(text).strip():
             self._flush()
             self._parts.append(deeper(str(text).strip(), below))

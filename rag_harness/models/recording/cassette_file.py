@@ -425,7 +425,7 @@ class ExperimentCassette:
 
     @cached_property
     def fault(self) -> str:
-        """What is wrong with the file, with the line; empty where every interaction is whole."""
+        """The fault of the file, with its line; empty where every interaction is whole."""
         if not self._text.startswith(_HEAD) or not self._spans or self._spans[0][0] != len(_HEAD):
             return f"{self.file}, line 1: it does not begin as a recording of this tool"
         for span in self._spans:

@@ -262,7 +262,7 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
 
 
 def _version(spec: EndpointSpec, parts: RunParts, requests: Requests) -> str:
-    """Return the version that the service states now. A replay calls nobody: it has the version recorded last."""
+    """Return the version that the service states now. A replay sends no calls: it has the version recorded last."""
     if not spec.version:
         return ""
     access = access_of(parts.settings)

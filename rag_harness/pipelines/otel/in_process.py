@@ -125,7 +125,7 @@ class TracedTrial:
             self._lost.append(span)
 
     def watch(self, worker: Worker, span: ReadableSpan) -> None:
-        """Note a worker that a trial has started while this one was under way, and what it did."""
+        """Note a worker that a trial has started while this one was under way, and its span."""
         self._workers.setdefault(worker, span)
 
     @property
@@ -134,7 +134,7 @@ class TracedTrial:
 
     @property
     def ms(self) -> float:
-        """What it took from the first to the last, in milliseconds; 0 until its root span has ended."""
+        """The time from the first to the last, in milliseconds; 0 until its root span has ended."""
         return max((self.root.end_time or 0) - (self.root.start_time or 0), 0) / 1e6
 
     @property
@@ -288,7 +288,7 @@ _attaching = threading.Lock()
 
 
 def new_provider() -> TracerProvider:
-    """Return a tracer provider that keeps all that it is told. It is not installed: hand it to an instrumentation."""
+    """Return a tracer provider that keeps spans whole. It is not installed: pass it to an instrumentation."""
     limits = SpanLimits(
         max_attributes=SpanLimits.UNSET,
         max_span_attributes=SpanLimits.UNSET,

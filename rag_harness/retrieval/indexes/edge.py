@@ -81,7 +81,7 @@ def _upsert(shard: Shard, numbers: Sequence[int], vectors: Matrix) -> None:
 
 
 def check_change(folder: Path, taken: int, added: int) -> None:
-    """Check that the disk has room for a copy of ``taken`` bytes and new vectors of ``added`` bytes.
+    """Check that the disk has space for a copy of ``taken`` bytes and new vectors of ``added`` bytes.
 
     Raises:
         NoRoomError: it has not.
@@ -276,7 +276,7 @@ class EdgeIndex:
         self._said = ""
 
     def open(self, chunks: Sequence[Chunk]) -> bool:
-        """Open the shard of these chunks. Return False if no shard can be used; the log says why."""
+        """Open the shard of these chunks. Return False if no shard can be used. The log has the reason."""
         if chunks:
             self._shard = self._kept(len(chunks))
             if self._shard is None:
