@@ -148,7 +148,7 @@ def _said(error: APIError) -> str:
 
 
 def _without_input(body: Any) -> Any:
-    """Return a body without what it repeats of the request: pydantic shows the whole input."""
+    """Return a body without the parts of the request that it repeats: pydantic shows the whole input."""
     if isinstance(body, Mapping):
         return {name: _without_input(value) for name, value in body.items() if name not in ("input", "request")}
     return [_without_input(each) for each in body] if isinstance(body, list) else body

@@ -52,8 +52,7 @@ class SayMove:
 
 @dataclass(frozen=True, slots=True)
 class EndMove:
-    """The conversation is over, with the reason. ``out_of_role``: the user's message did not follow from its
-    scenario."""
+    """The conversation is over, with the reason. ``out_of_role``: the message did not follow from the scenario."""
 
     why: str
     out_of_role: bool = False
@@ -446,8 +445,7 @@ def played_by(settings: Settings) -> str:
 
 
 def simulated_user(settings: Settings, parts: Callable[[], Any]) -> SimulatedUser:
-    """Return the user of a run. ``parts`` returns those of the run; they are needed where a model simulates the
-    user."""
+    """Return the user of a run. ``parts`` returns the run's parts, which only a user that is a model needs."""
     if not settings.user_model:
         return SimulatedUser()
     with noting() as made:

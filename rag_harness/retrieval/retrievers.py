@@ -304,8 +304,7 @@ _ENDS = (".", "?", "!")
 
 @dataclass(frozen=True, slots=True)
 class CarriedOver:
-    """A question that stands alone, by rules. ``words`` are the words that it took over; ``why_not`` is the reason why
-    it took none."""
+    """A self-contained question, by rules. ``words`` are the words that it took over; ``why_not`` tells why none."""
 
     text: str
     words: tuple[str, ...] = ()

@@ -48,7 +48,7 @@ class Similar(ExpectationKind):
 
 
 def words_problem(text: object, why: str = "A rubric is one criterion") -> str:
-    """Return what is wrong with a text of few words; empty where nothing is."""
+    """Return the fault of a text of few words; empty without one."""
     if problem := text_problem(text):
         return problem
     count = len(str(text).split())
@@ -95,7 +95,7 @@ class Criterion:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What a judge is asked, each met or not met: of a scale, whether the answer reaches each level."""
+        """The criteria that a judge is asked, each met or not met. A scale has one for each level to reach."""
         if not self.levels:
             return (self.text,)
         return tuple(f"On the scale {self.text!r} the answer is at {level!r} or above." for level in self.levels[1:])
@@ -108,8 +108,8 @@ class Rubric:
     Attributes:
         name: name of its file, without the ending.
         criteria: its criteria, scales among them.
-        experiments: those that it is measured for without being asked for.
-        about: what it is about, for people.
+        experiments: those that it is measured for without a request.
+        about: its subject, for people.
     """
 
     name: str

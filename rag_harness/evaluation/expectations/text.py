@@ -318,7 +318,7 @@ class Number(ExpectationKind):
 
 @lru_cache(maxsize=8192)
 def _numbers(text: str) -> tuple[tuple[int, str, tuple[float, ...]], ...]:
-    """Return where each number of a text begins, its text and what it may mean.
+    """Return where each number of a text begins, its text and its possible values.
 
     Attribution looks through the same chunks for each expectation that an answer breaks.
     """

@@ -96,12 +96,12 @@ async def _met(judge: Judge, material: Material, criterion: str, asks: Collectio
 
 
 class AllQuestions(ClaimByClaim):
-    """A judge that never sees the marks of an answer, and answers the questions ``CITATIONS`` and ``CRITERIA``, too.
+    """A judge that does not get the marks of an answer, and answers the questions ``CITATIONS`` and ``CRITERIA``, too.
 
     Args:
         judge: the judge.
         embedder: returns the run's embedder, for how near an answer is to a text.
-        request: what the profile sets or drops of its requests, which also decides what a model says.
+        request: the fields that the profile sets or drops. They also affect the replies of a model.
     """
 
     def __init__(self, judge: Judge, embedder: Callable[[], TextEmbedder], request: str = "") -> None:
@@ -128,7 +128,7 @@ class AllQuestions(ClaimByClaim):
 
 
 class _AllAnswered:
-    """An opinion that also says which criteria an answer meets. They are judged once."""
+    """An opinion that also states which criteria an answer meets. They are judged once."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ def _placed(plain: Unmarked, said: CriterionVerdict) -> CriterionVerdict:
 
 
 def create_judge(parts: JudgeParts, bare: Judge | None = None) -> Judge:
-    """Return the judge of a run, made from its parts, or of one that is made. It never sees citation marks.
+    """Return the judge of a run, made from its parts, or of one that is made. It does not get citation marks.
 
     Raises:
         RegistryError: no judge has the name in the settings.

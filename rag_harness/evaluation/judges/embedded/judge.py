@@ -198,7 +198,8 @@ class EmbeddedOpinion:
         return Verdict(claim, round(mean, 6), found.each[0].passage, found.each[0].reason)
 
     def _reasons(self, text: SplitText, passages: Sequence[str], rows: Sequence[Sequence[float]]) -> Sequence[str]:
-        """Return for each sentence what the rules miss in the source; nothing where every verdict is above theirs."""
+        """Return the parts of each sentence that the rules miss in the source; none where every verdict is above
+        theirs."""
         if all(p < 1 - ALLOWED for p, _ in rows[:-1]):
             return [""] * len(text.sentences)
         return self._reading.missed(text, passages, self._material.question)
