@@ -204,7 +204,7 @@ class PassageSupport(PassageVerdict):
 
     Attributes:
         by: value, quote and remark of each passage that supports the claim, by its number from 1; None where they
-            cannot be read, and ``missing`` is then the reason.
+            cannot be read; ``missing`` then explains it.
         needs: whether the claim needs a source.
     """
 

@@ -132,8 +132,7 @@ def correctness(case: Case, row: ExperimentResult) -> Correctness:
 
 
 def _by_expectations(case: Case, row: ExperimentResult) -> Correctness | None:
-    """Return the result of the expectations: not checked where a model must be asked, None where others decide
-    first."""
+    """Return the result of the expectations: not checked where a model must be asked, None if others decide first."""
     found = found_among(case, row, [each for each in case.expect if not needs_model(each)])
     if any(each.kept is False for each in found):
         return Correctness(False, EXPECTATIONS)

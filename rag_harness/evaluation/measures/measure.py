@@ -35,7 +35,7 @@ NO_RELEVANT = "no relevant document"
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One measure of one row. ``value`` is None where it could not be measured, and ``reason`` is then the reason.
+    """One measure of one row. ``value`` is None where it could not be measured; ``reason`` then explains it.
 
     ``undefined`` says that the measure has no meaning for this row ("no context"), so that there was nothing to
     measure.

@@ -76,7 +76,7 @@ class Verdict:
     """A judge's verdict on one claim.
 
     ``value`` is 1 if the claim is supported, 0 if not; some judges give a probability. It is None where there is no
-    verdict, and ``reason`` is then the reason. ``passage`` is the position of the supporting passage, from 0.
+    verdict; ``reason`` then explains it. ``passage`` is the position of the supporting passage, from 0.
     """
 
     claim: Claim
