@@ -198,8 +198,7 @@ class EmbeddedOpinion:
         return Verdict(claim, round(mean, 6), found.each[0].passage, found.each[0].reason)
 
     def _reasons(self, text: SplitText, passages: Sequence[str], rows: Sequence[Sequence[float]]) -> Sequence[str]:
-        """Return the parts of each sentence that the rules miss in the source; none if every verdict is above
-        theirs."""
+        """Return the parts of each sentence that the rules miss in the source; none if all verdicts are higher."""
         if all(p < 1 - ALLOWED for p, _ in rows[:-1]):
             return [""] * len(text.sentences)
         return self._reading.missed(text, passages, self._material.question)
