@@ -21,7 +21,7 @@ from rag_harness.core.files import regular_bytes, write_atomically
 
 # Content of the cache that is trusted: a file is its own digest, then compressed JSON.
 #
-# A file that is cut short, damaged or of somebody else is as good as none: what it would have held is worked out anew.
+# A file that is cut short, damaged or of another user counts as missing: its content is computed again.
 
 SUFFIX = ".kept"
 _DIGEST_BYTES = 16
@@ -157,7 +157,7 @@ def missing(files: Iterable[Path]) -> int:
 
 
 def fills_when_read(folder: Path) -> bool:
-    """Return whether reading a hole through a map takes room, as it does in memory (tmpfs)."""
+    """Return whether reading a hole through a map takes space, as it does in memory (tmpfs)."""
     with tempfile.TemporaryFile(dir=folder) as file:
         file.truncate(mmap.PAGESIZE)
         with mmap.mmap(file.fileno(), mmap.PAGESIZE) as mapped:
@@ -253,7 +253,7 @@ def _used(path: Path) -> float:
 
 
 def stale(entries: list[CacheEntry], now: float, older: float, most: float) -> list[CacheEntry]:
-    """Return what may go: what was not used for ``older`` seconds, and the least used until ``most`` bytes are left.
+    """Return the entries to delete: unused for ``older`` seconds, and the least used until ``most`` bytes are left.
 
     Args:
         entries: the least used first.

@@ -124,7 +124,7 @@ async def _waking(work: Coroutine[Any, Any, _T], woken: asyncio.Event) -> _T:
 
 
 def _close(work: Coroutine[Any, Any, Any], woken: asyncio.Event, _task: asyncio.Task[Any]) -> None:
-    """End work whose task was cancelled before it began: nobody has awaited it."""
+    """End work whose task was cancelled before it began. No task has awaited it."""
     work.close()
     woken.set()
 

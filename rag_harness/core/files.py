@@ -132,7 +132,7 @@ def finish_begun(file: Path, is_whole: Callable[[Path], bool]) -> bool:
     return file.is_file()
 
 
-# Reading files of the cache. Whatever else has their names is no content: a pipe would wait, a device have no end.
+# Reading files of the cache. Only regular files have content: a pipe would wait, a device would not end.
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -143,7 +143,7 @@ def regular_bytes(file: Path) -> bytes:
     Raises:
         OSError: it cannot be read, or is a folder, a pipe or a device.
     """
-    # Before it is opened: to open a device may have an effect. And after that, for it may have changed meanwhile.
+    # Before it is opened, because to open a device may have an effect. And after that, because it may have changed.
     _check(file.stat().st_mode, file)
     with os.fdopen(os.open(file, _FLAGS), "rb") as stream:
         _check(os.fstat(stream.fileno()).st_mode, file)

@@ -38,5 +38,5 @@ class Lazy(Generic[T_co]):
 
     @property
     def made(self) -> T_co | None:
-        """The value, or None where nobody has asked for it yet."""
+        """The value, or None where it was not used yet."""
         return self._values[0] if self._values else None

@@ -90,7 +90,7 @@ class _LogFile(logging.FileHandler):
 
 
 class _Waiting(logging.Handler):
-    """Keeps lines until the log has its name: what a run is about is known when its tests are collected."""
+    """Stores lines until the log has its name. The subject of a run is known when its tests are collected."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ def _add(handler: logging.Handler) -> None:
 
 
 def is_worker() -> bool:
-    """Whether this process is one of several that read the same data, so that another one logs what was found."""
+    """Whether this process is one of several that read the same data, so that another one logs the findings."""
     return os.environ.get(_WORKER, _MAIN) != _MAIN
 
 

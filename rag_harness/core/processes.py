@@ -59,7 +59,7 @@ _ENVIRONMENT = (
 def start_python(module: str, function: str, environment: Mapping[str, str] = {}) -> subprocess.Popen[bytes]:
     """Start a process that calls a function of a module, and return it with pipes for its input and output.
 
-    Ctrl-C does not reach it. ``environment`` is what it gets beside the variables that Python needs.
+    Ctrl-C does not reach it. ``environment`` has its variables beside those that Python needs.
     """
     place = str(Path(sys.modules[_PACKAGE].__path__[0]).absolute().parent)
     places = [str(Path(each).absolute()) for each in sys.path if each]
@@ -299,7 +299,7 @@ def _received(pipe: IO[bytes]) -> bytes | None:
 def check_for_parent() -> None:
     """Check until the input ends. This is the child's side."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is not an answer
     works: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, works), daemon=True).start()
     while True:

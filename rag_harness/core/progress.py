@@ -12,7 +12,7 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Protocol, TypeVar
 
-# Progress of long work that is no trial. The code that works reports; listeners hear the reports.
+# Progress of long work other than trials. The code that works reports; listeners get the reports.
 
 
 class WorkListener(Protocol):

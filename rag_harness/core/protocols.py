@@ -88,7 +88,7 @@ class TokenEmbedder(Protocol):
 
 
 class Parts(Protocol):
-    """What the adapter of a model may ask for when it is created; each part is made on first use."""
+    """The parts that the adapter of a model may use when it is created. Each part is made on first use."""
 
     @property
     def settings(self) -> Settings:
@@ -97,7 +97,7 @@ class Parts(Protocol):
 
     @property
     def stores(self) -> Stores:
-        """Where vectors and scores are kept."""
+        """The stores of vectors and scores."""
         ...
 
     @property
@@ -116,7 +116,7 @@ class KeyOwner:
 
 
 class ChatParts(Parts, Protocol):
-    """What a chat adapter may ask for. An adapter is made for one role.
+    """The parts that a chat adapter may use. An adapter is made for one role.
 
     ``settings`` are the settings of that role: its ``chat_model``, ``chat_base_url``, ``chat_key``, ``temperature`` and
     ``max_output_tokens``. They may differ from those of the role that answers.
@@ -134,7 +134,7 @@ class ChatParts(Parts, Protocol):
 
 
 class RetrievalParts(Protocol):
-    """What the adapter of an index or a reranker may ask for. It is made for one set of documents and one spec."""
+    """The parts that the adapter of an index or a reranker may use, made for one set of documents and one spec."""
 
     @property
     def settings(self) -> Settings:
@@ -143,7 +143,7 @@ class RetrievalParts(Protocol):
 
     @property
     def stores(self) -> Stores:
-        """Where vectors and scores are kept."""
+        """The stores of vectors and scores."""
         ...
 
     @property
@@ -321,7 +321,7 @@ class Pipeline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A pipeline, its name, and what it is made of. The harness uses nothing else of it.
+    """A pipeline, its name, and its ingredients. The harness uses nothing else of it.
 
     Attributes:
         id: its name, e.g. ``e3``. Its marker, rows and gates have the same name.
@@ -339,7 +339,7 @@ class Experiment:
             pipeline of yours may say it by an attribute ``retrieves``. Of one that does, an answer without a context
             counts: its faithfulness and context recall are 0. Of one that does not, they are undefined. None: it does
             where any answer comes with a context.
-        find_page: finds the page of a context: by what a pipeline of your own calls it, a path or a URL, else by the
+        find_page: finds the page of a context: by the name that your pipeline gives it, a path or a URL, else by the
             words of the context. The harness sets it.
         expect: expectations of each of its answers, JSON objects as in the line of a question. They are gold. So they
             are not part of the fingerprint, even where they are written between the brackets of ``Experiment(…)``.
@@ -363,7 +363,7 @@ class Experiment:
 
 
 class JudgeParts(Parts, Protocol):
-    """What a judge may ask for when it is created."""
+    """The parts that a judge may use when it is created."""
 
     def chat(
         self,

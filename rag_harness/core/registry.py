@@ -64,14 +64,14 @@ def registered(group: str) -> dict[str, EntryPoint]:
 
 
 def rivals(group: str, name: str) -> list[str]:
-    """Return what is registered as ``name``, with its distribution. Of several, chance would take one."""
+    """Return the entries registered as ``name``, with their distributions. Of several, chance would take one."""
     points = installed.entry_points_by()(group=f"rag_harness.{group}", name=name)
     brought = {point.value: point.dist.name if point.dist else "an unknown package" for point in points}
     return [f"{value} of {dist}" for value, dist in sorted(brought.items())]
 
 
 def resolve(group: str, name: str) -> Any:
-    """Import and return what is registered as ``name``.
+    """Import and return the part that is registered as ``name``.
 
     Raises:
         RegistryError: no part has that name; the message lists the names.
@@ -126,7 +126,7 @@ def is_own(module: str) -> bool:
 
 
 def stated_fingerprint(part: Any) -> str:
-    """Return what a part says that its results hang on, its attribute ``fingerprint``; empty where it says nothing.
+    """Return the attribute ``fingerprint`` of a part, on which its results depend; empty where it states none.
 
     A text or a number states something. A method does not: its name is the same whatever it would return. An object
     that makes up any attribute that it is asked for does not either.
@@ -138,9 +138,9 @@ def stated_fingerprint(part: Any) -> str:
 
 
 def stated_truth(part: Any, name: str) -> bool | None:
-    """Return what a part says of itself by the attribute ``name``; None where it says nothing.
+    """Return the attribute ``name`` of a part, a bool; None where the part does not state it.
 
-    A method of that name says nothing, nor does an object that makes up any attribute.
+    A method of that name does not count, nor does an attribute of an object that makes up any attribute.
     """
     if getattr_static(part, name, None) is None:
         return None
@@ -149,7 +149,7 @@ def stated_truth(part: Any, name: str) -> bool | None:
 
 
 def may_be_kept(part: Any, made_in: str = "") -> bool:
-    """Return whether results of a part may be kept for later runs: it is the package's, or states a fingerprint.
+    """Return whether results of a part may be stored for later runs: it is the package's, or states a fingerprint.
 
     ``made_in`` is the module that made it, where it is known: it may have changed an object of this package.
     """

@@ -149,12 +149,12 @@ class _IdleLoops:
         return asyncio.new_event_loop()
 
     def give_back(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Keep a loop for the next call."""
+        """Store a loop for the next call."""
         if not loop.is_closed():
             self._idle.append(loop)
 
     def close(self) -> None:
-        """Close all that are kept."""
+        """Close all stored event loops."""
         while self._idle:
             self._idle.pop().close()
 

@@ -153,16 +153,16 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a case demands of its answer, beside gold: that it contains a text, cites a page, declines.
+    """A demand of a case on its answer, beside gold: that it contains a text, cites a page, declines.
 
     Attributes:
         kind: registered name of the demand: ``contains``, ``cites``, ``max_words``.
-        wanted: what is demanded, plain JSON.
+        wanted: the demand, plain JSON.
         options: further values of the kind, by name.
         negated: whether the answer must not do it.
         weight: how much it counts among the expectations of its case; above 0.
-        must: whether no other expectation counts where this one is not kept.
-        was: of a snapshot the answer that is kept; None where none is, and of any other kind.
+        must: whether no other expectation counts where this one is not met.
+        was: the stored answer of a snapshot; None without one, and for any other kind.
     """
 
     kind: str
@@ -201,15 +201,15 @@ class ExpectedTool:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What a simulated user wants, knows and says first, where a conversation is played and not recorded.
+    """The goal, the knowledge and the first message of the simulated user of a conversation that is not recorded.
 
     Attributes:
         opening: the first thing that the user says, word for word.
         persona: how the user writes; a script does not use it.
         goal: what the user wants to know or get done.
-        facts: what the user tells where an answer asks for it, each with words that ask for it, which may be empty.
+        facts: the facts that the user states where an answer asks for them, each with words that ask for it, or empty.
         asks: further questions, in their order.
-        reached: the goal is reached when each of them was kept by some answer of the conversation.
+        reached: expectations. The goal is reached when some answer of the conversation has met each of them.
         max_turns: the most turns.
         ground_truth: what the user has to know at the end. The user never says it first.
     """
@@ -226,7 +226,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query with its gold, which only the harness sees.
+    """A query with its gold, which the pipeline does not get.
 
     ``query_type`` is a label like any other. ``answerable`` says whether the documents answer the query. ``qrels`` maps
     documents to their relevance, a whole number; above 0 is relevant. ``expect`` are the expectations of the answer.
@@ -262,7 +262,7 @@ class Case:
 
     @property
     def asked_alone(self) -> str:
-        """The question in words that need nothing said before it; empty for a later turn of which nobody wrote them."""
+        """The question in words that need no earlier turn; empty for a later turn whose data has none."""
         is_later = self.query.place.get("turn", "1") != "1"
         return self.standalone or ("" if is_later else self.query.text)
 
@@ -370,7 +370,7 @@ class Hit:
         return self.scores.get("rerank")
 
     def reranked(self, score: float, rank: int) -> Hit:
-        """Return this hit with a rerank score and its new rank; the first score is kept."""
+        """Return this hit with a rerank score and its new rank. The first score stays."""
         return replace(self, rank=rank, scores={**self.scores, "rerank": score})
 
 
@@ -402,7 +402,7 @@ class Usage:
     """Tokens of one or more calls, as the model's server counted them.
 
     ``cached_tokens`` are those of the prompt that it had read before, ``reasoning_tokens`` those of the completion that
-    it thought. ``usd`` is what the provider says that they cost; None where it does not say, or not of each call.
+    it thought. ``usd`` is their cost as the provider states it; None where it does not, or not for each call.
     """
 
     prompt_tokens: int = 0
@@ -426,14 +426,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a chat model returned: its text, the tokens, and the times in milliseconds.
+    """The reply of a chat model: its text, the tokens, and the times in milliseconds.
 
     ``recorded_at`` is when a replayed answer was recorded: UTC, ISO 8601, empty where the recording has no date.
     ``finish_reason`` is why the model stopped, in the
     server's word (``stop``, ``length``); empty where the server does not say. ``first_token`` has the natural logarithm
-    of the probability of each token that the reply could have begun with, where that was asked for and stated.
+    of the probability of each token that the reply could have begun with, where that was requested and stated.
     ``tool_calls`` are the calls that the model asks for, where tools were offered; its text may then be empty.
-    ``reasoning`` is what the model thought, where its server tells it. ``asked_without`` are the parameters that the
+    ``reasoning`` is the model's reasoning, where its server returns it. ``asked_without`` are the parameters that the
     request was sent without, because the model does not take them.
     """
 
@@ -458,8 +458,8 @@ class Answer:
     """The parsed answer of a model.
 
     ``citations`` are the cited source numbers, from 1, that exist in the context; ``invalid_citations`` do not exist.
-    ``abstained`` says whether the answer declines; None leaves it to its words. ``reasoning`` is what the model thought
-    before it: it is kept and shown, and belongs to no figure.
+    ``abstained`` says whether the answer declines; None leaves it to its words. ``reasoning`` is the model's reasoning
+    before it. It is stored and shown, and no figure counts it.
     """
 
     text: str
@@ -519,14 +519,14 @@ class Stage:
     An agent has several of one name: each search is a step, and each call of a tool.
 
     Attributes:
-        name: what it is called; of a tool its name.
-        ms: what it took, in milliseconds.
+        name: its name; for a tool the tool's name.
+        ms: its time, in milliseconds.
         calls: the calls of models that it made.
         detail: its notes, by name.
-        kind: what it does; where it says nothing, its name may (``retrieve``, ``rerank``, ``generate``).
-        input: what went in: the query of a search, the arguments of a tool. Plain JSON; None where it is not told.
-        output: what came out, plain JSON; None where it is not told.
-        hits: what a search or a reranker returned, best first.
+        kind: its kind. Without one, its name may be a kind (``retrieve``, ``rerank``, ``generate``).
+        input: its input: the query of a search, the arguments of a tool. Plain JSON; None where it is not known.
+        output: its output, plain JSON; None where it is not known.
+        hits: the hits of a search or a reranker, best first.
     """
 
     name: str
@@ -541,7 +541,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a pipeline decided and why: it compared ``value`` with ``threshold``."""
+    """A decision of a pipeline, with its reason: it compared ``value`` with ``threshold``."""
 
     name: str
     outcome: str
@@ -552,7 +552,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PipelineOutput:
-    """What a pipeline returns for a query.
+    """The result of a pipeline for a query.
 
     ``retrieved`` are the hits of the first stage, with rerank scores where there was a reranker. ``context`` are the
     hits in the prompt, in prompt order: ``[Source 1]`` is ``context[0]``. ``confidence`` lies in [0, 1]. Times, tokens
@@ -561,7 +561,7 @@ class PipelineOutput:
     took, where that is not the sum of the stages: some ran at the same time, or there was work between them.
     ``trace_id`` is the id of its trace, 32 hexadecimal digits; empty where it has none. ``recorded_at`` and
     ``replayed`` are set by a replay: when the oldest recording behind it was made, and whether all of its HTTP calls
-    were replayed. ``retrieval_only`` says that no answer was asked for; without it, an empty answer is an error.
+    were replayed. ``retrieval_only`` says that no answer was requested; without it, an empty answer is an error.
     """
 
     answer: Answer

@@ -178,7 +178,7 @@ def judgements(file: Folder, problems: list[str]) -> dict[str, dict[str, int]]:
 
 
 def _judgement(line: bytes) -> _Judgement | str:
-    """Return the judgement, or what is wrong with the line. Only tabs separate, so ids may have blanks."""
+    """Return the judgement, or the fault of the line. Only tabs separate, so ids may have blanks."""
     try:
         cells = line.decode().split("\t")
     except UnicodeDecodeError:

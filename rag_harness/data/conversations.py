@@ -9,8 +9,8 @@ from typing import Any
 #     {"conversation": "conv_007", "turns": [{"query": "How long can I return a lamp?", "ground_truth": "45 days"}, …]}
 #     {"conversation": "conv_008", "turn": 1, "query": "Do you ship to Norway?", "ground_truth": "No."}
 #
-# The case of turn 3 is called ``conv_007#3``. What was said before it stands in its query's inputs as ``history``: the
-# user's questions, and to each the reference reply.
+# The case of turn 3 is called ``conv_007#3``. The earlier messages are in its query's inputs as ``history``: the user's
+# questions, each with the reference reply.
 
 MOST_TURNS = 100
 """The most turns of a conversation."""
@@ -25,7 +25,7 @@ def turn_id(conversation: str, turn: int) -> str:
 
 
 def turns_of_line(raw: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the turns of a line that holds a whole conversation, as lines of single turns, and what is wrong with it.
+    """Return the turns of a line that has a whole conversation, as lines of single turns, and the faults of the line.
 
     The metadata of the conversation are those of each turn that does not state its own.
     """
@@ -52,7 +52,7 @@ def turns_of_line(raw: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[st
 def rows_of_line(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the questions of a line as rows with ids: the turns of a whole conversation, or the row itself.
 
-    A scenario is the row of its first turn: what is asked in it later is known when it is played.
+    A scenario is the row of its first turn. Its later questions are known when it is simulated.
 
     The line can be read: ``turns_of_line`` finds nothing wrong with it.
     """
@@ -99,7 +99,7 @@ class SaidTurn:
 
 
 def order_problems(turns: Sequence[SaidTurn]) -> list[tuple[int, str]]:
-    """Return what is wrong with the order of the turns of all conversations: line and sentence."""
+    """Return the faults in the order of the turns of all conversations: line and sentence."""
     problems: list[tuple[int, str]] = []
     last: dict[str, SaidTurn] = {}
     begun: dict[str, int] = {}
@@ -137,7 +137,7 @@ def _out_of_order(each: SaidTurn, wanted: int, before: SaidTurn | None) -> str:
 
 
 def histories(turns: Sequence[SaidTurn]) -> list[list[dict[str, str]]]:
-    """Return for each turn what was said before it: messages with ``role`` and ``content``, the oldest first."""
+    """Return for each turn the earlier messages, with ``role`` and ``content``, the oldest first."""
     said: dict[str, list[dict[str, str]]] = {}
     found = []
     for each in turns:

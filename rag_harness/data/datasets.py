@@ -84,7 +84,7 @@ def _asked(line: bytes) -> bytes:
         text = line.decode("utf-8")
         cuts = list(_cuts(text, _after_blanks(text, 0))) if any(f'"{key}"' in text for key in _OWED) else []
     except (ValueError, IndexError, RecursionError):
-        return line  # it is no JSON, and whoever reads it says so
+        return line  # it is not JSON, and the reader of the file reports it
     for start, end in reversed(cuts):
         text = text[:start] + text[end:]
     return text.encode()
@@ -371,7 +371,7 @@ class Data:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """What is wrong with the lines of its queries that were left out, if the settings allow that."""
+        """The faults of the lines of its queries that were left out, if the settings allow that."""
         _ = self._read
         return self._skipped
 

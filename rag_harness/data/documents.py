@@ -85,7 +85,7 @@ def is_page(file: Path, folder: Path) -> bool:
     """Return whether a file below ``folder`` is a document by its name, or by its beginning if the name may lie."""
     if is_page_named(file):
         return True
-    # Only a file that may be opened is looked into. One that may not is no document, rather than an error.
+    # Only a file that may be opened is read. One that may not does not count as a document, and is not an error.
     is_open = is_readable(file) and not fault_of_place(file, folder)
     return is_open and _PERHAPS[file.suffix.lower()](file)
 
@@ -132,7 +132,7 @@ def _seen(names: list[str]) -> list[str]:
 
 
 def load(file: Path, doc_id: str, metadata: Metadata | None = None) -> Document:
-    """Read ``file`` with the loader of its suffix. ``metadata`` overrides what the loader found, also the title."""
+    """Read ``file`` with the loader of its suffix. ``metadata`` overrides the loader's metadata, also the title."""
     document = _loader(file.suffix.lower().lstrip("."))(file, doc_id)
     if not metadata:
         return document
@@ -234,7 +234,7 @@ def with_languages(
     """Return the documents, each with its language in its metadata, unless that is English.
 
     Args:
-        documents: a collection. What is too short to tell gets the most frequent language of the others.
+        documents: a collection. A document that is too short gets the most frequent language of the others.
         asked: the language of all that state none; ``auto``: it is found in the text.
         shares_of: finds the languages of a text and their shares, the largest first.
     """
@@ -298,8 +298,8 @@ def _without_rules(language: str, count: int) -> str:
 #
 # A file holds the shares of one text as JSON. Its folder is named by the digest of the package, its name is the digest
 # of the text. So another text or another package has another file, and nothing becomes stale. No file is forced to the
-# disk, which would take longer than most texts: where a power cut tears one, it is no JSON object, and the text is read
-# again.
+# disk, which would take longer than most texts: where a power cut tears one, it is not a JSON object, and the text is
+# read again.
 
 _FOLDER = "languages"
 

@@ -279,7 +279,7 @@ def _entry_of(case: Case, place: str) -> GoldenEntry:
 
 
 def _parsed(raw: RawEntry) -> GoldenLine | list[str]:
-    """Return the entry, or what is wrong with it."""
+    """Return the entry, or its fault."""
     if raw.problem:
         return [raw.problem]
     try:
@@ -296,7 +296,7 @@ def _explained(error: ErrorDetails) -> str:
 
 
 def _misspelt(value: Any) -> list[str]:
-    """Return the problem of a misspelt field. An unknown field is a slice, so nobody would notice ``evidnce``."""
+    """Return the problem of a misspelt field. An unknown field is a slice, so ``evidnce`` would not be noticed."""
     known = list(GoldenLine.model_fields)
     names = set(value) - set(known) if isinstance(value, dict) else ()
     close = {name: get_close_matches(name, known, n=1, cutoff=0.85) for name in sorted(names)}

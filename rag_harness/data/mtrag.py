@@ -221,7 +221,7 @@ _ROLES = {"user": "user", "agent": "assistant"}
 
 
 def read_tasks(file: Path, domain: str = "") -> list[GenerationTask]:
-    """Read the tasks of a domain, or all. The turns of a conversation stand together, in their order.
+    """Read the tasks of a domain, or all. The turns of a conversation are together, in their order.
 
     Raises:
         DataError: the file is missing, a task is malformed, or the domain has none; lists the first 20 problems.
@@ -260,7 +260,7 @@ def passages_of(tasks: Sequence[GenerationTask]) -> list[Document]:
 
 
 def passage_of_row(row: Mapping[str, Any], name: object) -> Document | str:
-    """Return a passage, or what is wrong with it. Its text begins with its title, so that is not put before it."""
+    """Return a passage, or its fault. Its text begins with its title, so that is not put before it."""
     text, title, url = (_given(row.get(key)) for key in ("text", "title", "url"))
     if not isinstance(name, str) or not name:
         return "a passage without an id. Judgements name passages by it"
@@ -270,12 +270,12 @@ def passage_of_row(row: Mapping[str, Any], name: object) -> Document | str:
 
 
 def _given(value: object) -> object:
-    """Return a value; None for NaN, which pandas writes for what is missing."""
+    """Return a value; None for NaN, which pandas writes for a missing value."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _task(row: Mapping[str, Any]) -> GenerationTask | str:
-    """Return the task, or what is wrong with it."""
+    """Return the task, or its fault."""
     turn, kind = turn_of(row.get("task_id")), _first(row.get("answerability", row.get("Answerability")))
     if turn is None:
         return f"task_id is {row.get('task_id')!r:.80}, expected CONVERSATION<::>TURN."
@@ -304,7 +304,7 @@ def _task(row: Mapping[str, Any]) -> GenerationTask | str:
 
 
 def _said(value: object) -> tuple[str, ...] | str:
-    """Return what user and agent have said in turn, or what is wrong with that."""
+    """Return the messages of user and agent in turn, or their fault."""
     texts = [(_ROLES.get(str(each.get("speaker"))), _given(each.get("text"))) for each in _objects(_given(value))]
     wanted = ["user", "assistant"] * len(texts)
     for place, ((role, text), expected) in enumerate(zip(texts, wanted, strict=False), 1):
@@ -433,7 +433,7 @@ def _by_turn(place: MtragPlace, problems: list[str]) -> dict[str, dict[str, int]
 
 
 def _queries(place: MtragPlace, judged: Collection[str], problems: list[str]) -> list[Query]:
-    """Return the judged queries in the order of their file, with what the user had asked before."""
+    """Return the judged queries in the order of their file, with the user's earlier questions."""
     asked = _texts(place.queries(QUESTIONS), problems)
     texts = asked if place.variant == QUESTIONS else _texts(place.queries(place.variant), problems)
     found: dict[str, Query] = {}
@@ -491,7 +491,7 @@ def _texts(file: Path, problems: list[str]) -> Mapping[MtragTurn, tuple[str, str
 
 
 def _plain(text: str) -> str:
-    """Return what was said, without the mark of who says it."""
+    """Return the text of a message, without the mark of its speaker."""
     return "\n".join(line.removeprefix(_SAYS).strip() for line in text.split(f"\n{_SAYS}"))
 
 

@@ -85,7 +85,7 @@ def type_problem(query_type: str, answerable: bool | None, further: tuple[str, .
 
     Args:
         query_type: the type of a question.
-        answerable: what the question itself says of that; None if it says nothing.
+        answerable: the value that the question itself states; None if it states none.
         further: types beside the known ones, from ``rag_query_types``.
     """
     known = (*KNOWN_TYPES, *further)
@@ -241,16 +241,16 @@ class QueryLine(BaseModel):
 
     @property
     def reference_reply(self) -> str:
-        """What the assistant has said to it, as later turns see it where the reference is their history."""
+        """The assistant's reply to it, as later turns get it where the reference is their history."""
         return self.reply or self.ground_truth or ("" if self.is_answerable else DECLINES)
 
     @property
     def asked_alone(self) -> str:
-        """The question in words that need nothing said before it; empty for a later turn of which nobody wrote them."""
+        """The question in words that need no earlier turn; empty for a later turn whose data has none."""
         return self.standalone.strip() or ("" if (self.turn or 1) > 1 else self.query)
 
     def case(self, history: Sequence[Mapping[str, str]] = ()) -> Case:
-        """Return the line as a case. ``history`` is what was said before it, where it is a turn."""
+        """Return the line as a case. ``history`` has the earlier messages, where it is a turn."""
         evidence = tuple(Evidence(each.filename, each.quote) for each in self.evidence)
         inputs = self.inputs
         if self.conversation is not None:
@@ -345,7 +345,7 @@ def said_turns(lines: Iterable[tuple[int, QueryLine]]) -> list[SaidTurn]:
 
 
 def _cases(kept: Sequence[tuple[int, QueryLine]], file: str, stops: bool) -> tuple[list[tuple[int, Case]], list[str]]:
-    """Return the cases of lines with their numbers, turns with their history, and what is wrong with their order.
+    """Return the cases of lines with their numbers, turns with their history, and the faults of their order.
 
     A conversation with a turn that cannot be used is left out whole, where such lines do not stop the reading.
     """
@@ -363,7 +363,7 @@ def _cases(kept: Sequence[tuple[int, QueryLine]], file: str, stops: bool) -> tup
 
 
 def _rows(file: Path, undecoded: list[str] | None, mapped: Mapping[str, str]) -> Iterator[QuestionRow]:
-    """Yield each line, of a table each row as a line, with what is wrong with its cells."""
+    """Yield each line with the faults of its cells. A row of a table is a line."""
     if is_table(file) and file.is_file():
         yield from rows_of_table(file, mapped)
     else:
@@ -425,7 +425,7 @@ def _without_undecoded(file: Path, undecoded: list[str]) -> str:
 
 
 def lines_of(text: str) -> tuple[list[QueryLine], list[str]]:
-    """Return the question of a line, or the turns of the conversation that it holds, and what is wrong with it."""
+    """Return the question of a line, or the turns of its conversation, and the faults of the line."""
     raw = _object(text) if '"turns"' in text or '"scenario"' in text else None
     if isinstance(raw, dict) and "scenario" in raw:
         return _played(raw)
@@ -439,7 +439,7 @@ def lines_of(text: str) -> tuple[list[QueryLine], list[str]]:
 
 
 def _played(raw: Mapping[str, Any]) -> tuple[list[QueryLine], list[str]]:
-    """Return the turns that a line with a scenario may come to. What is wrong with one is wrong with all."""
+    """Return the turns that a line with a scenario may reach. A fault of one is a fault of all."""
     turns, wrong = turns_of_scenario(raw)
     for each in turns[:1]:
         wrong += _line(partial(QueryLine.model_validate, each))[1]

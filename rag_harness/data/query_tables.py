@@ -21,7 +21,7 @@ _OTHERS = re.compile(r"[^A-Za-z0-9_.\-]+")
 
 
 def id_of_question(text: str, kind: str = "q") -> str:
-    """Return an id made of a question's text; white space does not count. ``kind`` is what it begins with."""
+    """Return an id made of a question's text; white space does not count. ``kind`` is its prefix."""
     return f"{kind}_{text_digest(' '.join(text.split()))[:12]}"
 
 
@@ -33,7 +33,7 @@ def as_id(name: str) -> str:
 # Tables of questions, CSV and Parquet, as lines of ``queries.jsonl``: a row a question.
 #
 # Columns are known by their names, those of other tools among them (``user_input`` is ``query``), or by ``--rag-map``.
-# What is no field of ours is a label. A question without an id has a digest of its text.
+# Any other column is a label. A question without an id has a digest of its text.
 
 _TEXTS = ("query_id", "query", "query_type", "ground_truth", "conversation", "reply", "standalone")
 _JSON = ("expect", "tools", "qrels", "turns", "scenario")
@@ -42,7 +42,7 @@ _BELOW = ("metadata.", "inputs.")
 
 
 class QuestionRow(NamedTuple):
-    """A row as a line of ``queries.jsonl``, with the number of its line or row and what is wrong with its cells."""
+    """A row as a line of ``queries.jsonl``, with the number of its line or row and the faults of its cells."""
 
     number: int
     text: str
@@ -102,7 +102,7 @@ def columns_of(where: str, names: list[str], mapped: Mapping[str, str]) -> dict[
 
 
 def line_of_cells(values: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """Return the cells of a row as a line of ``queries.jsonl``, and what is wrong with them.
+    """Return the cells of a row as a line of ``queries.jsonl``, and their faults.
 
     Args:
         values: the cells by column.
@@ -137,7 +137,7 @@ def _value(field: str, value: Any) -> Any:
     """Return the value of a cell as its field has it.
 
     Raises:
-        ValueError: it has another form; the message says which was expected.
+        ValueError: the value has another form. The message has the expected one.
     """
     if field in _TEXTS:
         return _one_text(value)

@@ -463,7 +463,7 @@ def _loader() -> Any:
 
 
 def _check_depth(events: Any, where: str) -> None:
-    """Refuse what is nested too deeply, before a recursive function walks through it."""
+    """Refuse a value that is nested too deeply, before a recursive function walks through it."""
     depth = 0
     for event in events:
         name = type(event).__name__

@@ -39,7 +39,7 @@ class SourceRecord:
 
 
 def given(value: Any) -> Any:
-    """Return a value; None for NaN, which pandas writes for what is missing."""
+    """Return a value; None for NaN, which pandas writes for a missing value."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -52,7 +52,7 @@ def plain_text(value: Any) -> str:
 
 
 def said_flag(value: Any) -> bool | None:
-    """Return what a value says: true, false, or None where it says neither. The first item of a list counts."""
+    """Return the flag that a value states: true, false, or None for neither. The first item of a list counts."""
     first = value[0] if isinstance(value, list) and value else value
     word = plain_text(first).casefold()
     return True if word in _YES else False if word in _NO else None
@@ -222,7 +222,7 @@ def _object_in(text: str) -> Any:
 
 
 class ListCellError(ValueError):
-    """A cell begins like a list and is none that can be read; the message says why."""
+    """A cell begins like a list and cannot be read as one. The message has the reason."""
 
 
 def texts_of(value: Any, separator: str = "") -> list[str]:

@@ -316,7 +316,7 @@ class CachedEmbedder:
 
     @property
     def may_keep(self) -> bool:
-        """Whether its vectors are kept for later runs."""
+        """Whether its vectors are stored for later runs."""
         return self._may_keep
 
     @property
@@ -454,7 +454,7 @@ class CachedEmbedder:
         return self._matrix(vectors), (tokens[0] if tokens else None)
 
     def _check_lengths(self, texts: list[str], role: str) -> None:
-        """Refuse or count texts over the limit. Their ends are in no vector, so nobody can find them."""
+        """Refuse or count texts over the limit. Their ends are in no vector, so no search finds them."""
         counts = self._inner.tokenizer().count(texts)
         long = [(count, text) for count, text in zip(counts, texts, strict=True) if count > self.max_tokens]
         if long and not self._may_cut:

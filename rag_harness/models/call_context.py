@@ -168,7 +168,8 @@ def with_alternatives() -> Iterator[None]:
         alternatives.reset(token)
 
 
-# The limit of an answer's length. A longer text is no answer, and would slow down everything that reads it.
+# The limit of an answer's length. A longer text does not count as an answer, and would slow down everything that reads
+# it.
 
 LONGEST_ANSWER = 200_000
 """Most characters by default: the longest chapter of a book. ``max_answer`` changes it."""

@@ -161,7 +161,7 @@ class StreamedCompletion:
 
     @property
     def reasoning(self) -> str:
-        """What the model thought, as far as the stream tells."""
+        """The model's reasoning, as far as the stream has it."""
         return "".join(self._thought)
 
     def take_whole(self, reply: Mapping[str, Any]) -> None:
@@ -300,7 +300,7 @@ class Computed:
     longest: int = LONGEST_ANSWER
 
     def answer(self, request: Mapping[str, Any]) -> Completion | None:
-        """Return the reader's answer. None where it refuses the request: the SDK then says why.
+        """Return the reader's answer. None where it refuses the request: the SDK then raises the reason.
 
         Raises:
             ModelOutputError: the answer has no text, or is too long.

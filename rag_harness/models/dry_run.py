@@ -30,7 +30,7 @@ _ASKED_ELSEWHERE = ("writer_model", "writer_base_url", "rewrite_model", "rewrite
 def of_dry_run(settings: Settings) -> Settings:
     """Return the settings with models that a dry run has; any other run's as they are.
 
-    Nothing is called over a network, so what is not recorded has to be answered here. ``stands_in`` says so.
+    Nothing is called over a network, so calls that are not recorded are answered here. ``stands_in`` states it.
     """
     if not settings.dry_run or _is_recorded(settings):
         return settings
@@ -92,7 +92,7 @@ def _with_models(settings: Settings, profile: str) -> Settings:
     return replace(settings, profile=profile, **(others | models))
 
 
-# A mock chat model, for a trial run on any data. Its answer says that it is a placeholder.
+# A mock chat model. It serves a trial run on any data. Its answer says that it is a placeholder.
 
 
 class MockChat:

@@ -348,7 +348,7 @@ class TiktokenTokenizer:
 
 
 class ByteTokenizer:
-    """Counts a token for each three bytes, for models whose tokenizer nobody here has; no text has many more."""
+    """Counts a token for each three bytes, for models whose tokenizer is not available; no text has many more."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [-(-len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN) for text in texts]
@@ -459,7 +459,7 @@ class _TooManyError(Exception):
 
 
 def _is_too_many(error: Any) -> bool:
-    """Return whether a refusal may be about the size of a request: fewer texts are then asked for."""
+    """Return whether a refusal may be about the size of a request. The next request then has fewer texts."""
     status = getattr(error, "status_code", None)
     return status == _TOO_LARGE or (status in (400, 422) and _SIZE.search(f"{error.message} {error.body}") is not None)
 

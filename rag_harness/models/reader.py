@@ -559,7 +559,7 @@ Event: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
 
-# A prompt has a few kB. A longer request is no question.
+# A prompt has a few kB. A longer request does not count as a question.
 MAX_BODY_BYTES = 8_000_000
 _ROUTES = {"/chat/completions": "POST", "/models": "GET"}
 

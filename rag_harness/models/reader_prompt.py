@@ -275,7 +275,7 @@ _HISTORY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a document says about its own version; ``mark`` is the year or number in its filename."""
+    """The version that a document states of itself; ``mark`` is the year or number in its filename."""
 
     family: str
     mark: int | None

@@ -132,7 +132,7 @@ def shaped(request: Mapping[str, Any], without: frozenset[str]) -> Request:
 
 
 def refused_parameters(error: APIError, request: Mapping[str, Any]) -> frozenset[str]:
-    """Return what a refusal of ``request`` wants to be left out; empty where it is about something else."""
+    """Return the fields that a refusal of ``request`` names; empty where it is about something else."""
     status, said = getattr(error, "status_code", None), _said(error)
     if status not in _REFUSES or _TOO_MUCH.search(said):
         return frozenset()
@@ -148,7 +148,7 @@ def _said(error: APIError) -> str:
 
 
 def _without_input(body: Any) -> Any:
-    """Return a body without what it repeats of the request: pydantic shows the whole input."""
+    """Return a body without the parts of the request that it repeats: pydantic shows the whole input."""
     if isinstance(body, Mapping):
         return {name: _without_input(value) for name, value in body.items() if name not in ("input", "request")}
     return [_without_input(each) for each in body] if isinstance(body, list) else body

@@ -139,7 +139,7 @@ def sdk_error(message: str, response: Any, body: Any) -> APIError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait, told as a number or as a date (RFC 9110); None without either."""
+    """Return the seconds that a server asks to wait, as a number or by a date (RFC 9110); None without either."""
     said = headers.get("retry-after", "")
     try:
         seconds = float(said)

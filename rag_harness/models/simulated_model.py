@@ -284,7 +284,7 @@ class SimulatedAnswer:
     """An answer, and the truth about it.
 
     Attributes:
-        text: what the model says.
+        text: the reply.
         outcome: whether that is right, wrong, or no answer. An answer with a false part or a wrong citation is wrong.
         fault: the fault that was planted, a key of ``FAULTS``; empty for none.
         steps: reasoning steps. They name the sources that were used, and no fault.
@@ -335,7 +335,7 @@ class SimulatedModel:
         return _Trial(self, known, context, seed, reasons).answer()
 
     def from_memory(self, known: KnownQuestion, seed: int) -> SimulatedAnswer:
-        """Return what the model remembers. It remembers the same each time."""
+        """Return the answer from the model's memory. It is the same each time."""
         key = question_key(known.text)
         fault = WRONG_MEMORY if known.pages else INVENTED
         is_wrong = drawn(seed, key, fault) < fault_rate(fault, reasons=False)
@@ -499,7 +499,7 @@ def _replies(body: Mapping[str, Any], said: str) -> Iterator[str]:
 
 
 def _usage(messages: list[dict[str, Any]], said: str) -> dict[str, int]:
-    """Estimate tokens at four characters each, as for the baseline reader. Nobody pays for them."""
+    """Estimate tokens at four characters each, as for the baseline reader. They cost nothing."""
     prompt = sum(-(-len(content_text(message.get("content"))) // 4) for message in messages)
     completion = -(-len(said) // 4)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

@@ -423,7 +423,7 @@ class Meter:
         """Return a budget of ``limit`` USD."""
         return Budget(limit)
 
-    def _line(self, server: str, window: int, rpm: float) -> RateLimiter:  # noqa: ARG002 - whoever counts for many needs it
+    def _line(self, server: str, window: int, rpm: float) -> RateLimiter:  # noqa: ARG002 - a shared counter needs it
         """Return a limiter for ``server``: at most ``window`` calls in flight, ``rpm`` a minute."""
         return Limiter(Limits(window, rpm, self._settings.tpm, patience=self._settings.deadline))
 

@@ -138,7 +138,7 @@ def _with_body(spec: ConfigurationSpec, settings: Settings) -> Settings:
 
 
 def _put(body: Any, path: list[str], value: Any, where: str) -> None:
-    """Put a value where the body has one already: a service silently ignores what it does not know."""
+    """Put a value where the body has one already: a service silently ignores keys that it does not know."""
     *outer, last = path
     for key in outer:
         body = body.get(key) if isinstance(body, dict) else None

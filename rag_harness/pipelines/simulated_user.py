@@ -26,14 +26,14 @@ GIVES_UP = "the user gives up"
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A turn that is over, as its user sees it.
+    """A turn that is over, as its user knows it.
 
     Attributes:
-        said: what the user has said.
+        said: the user's message.
         reply: what came back.
         declined: whether the reply says that it does not know.
-        failed: whether the turn failed; the reply is then what a user sees of that.
-        kept: which of the scenario's ``reached`` the reply keeps, by their numbers from 0.
+        failed: whether the turn failed; the reply is then the error that a user gets.
+        kept: the numbers, from 0, of the scenario's ``reached`` that the reply meets.
     """
 
     said: str
@@ -52,7 +52,7 @@ class SayMove:
 
 @dataclass(frozen=True, slots=True)
 class EndMove:
-    """The conversation is over, and why. ``out_of_role``: what the user said did not follow from its scenario."""
+    """The conversation is over, with the reason. ``out_of_role``: the message did not follow from the scenario."""
 
     why: str
     out_of_role: bool = False
@@ -62,7 +62,7 @@ Move = SayMove | EndMove
 
 
 def is_reached(scenario: Scenario, before: Sequence[Exchange]) -> bool:
-    """Return whether each of the expectations that say so was kept by some reply; False where there are none."""
+    """Return whether some reply has met each expectation of ``reached``; False without any."""
     kept = frozenset[int]().union(*(each.kept for each in before))
     return bool(scenario.reached) and len(kept) == len(scenario.reached)
 
@@ -79,7 +79,7 @@ def ends_by_rules(scenario: Scenario, before: Sequence[Exchange], has_more: bool
         return SayMove(scenario.opening)
     if is_reached(scenario, before) and not has_more:
         return EndMove(GOAL)
-    # Two questions may have one answer; whoever hears it three times is in a loop.
+    # Two questions may have one answer; a user who gets it three times is in a loop.
     if _replies_repeat(before, 3 if has_more else 2):
         return EndMove("the answers repeat each other")
     if not before[-1].failed:
@@ -90,7 +90,7 @@ def ends_by_rules(scenario: Scenario, before: Sequence[Exchange], has_more: bool
 
 
 def has_said(text: str, before: Sequence[Exchange]) -> bool:
-    """Return whether the user has said these words in some turn, alone or among others."""
+    """Return whether the user has written these words in some turn, alone or among others."""
     wanted = _plain(text)
     return any(f" {wanted} " in f" {_plain(each.said)} " for each in before)
 
@@ -134,7 +134,7 @@ _KINDS = tuple(
 
 
 def scripted(scenario: Scenario, before: Sequence[Exchange]) -> Move:
-    """Return what the user says after these turns, or why the conversation is over."""
+    """Return the user's next message after these turns, or the reason why the conversation is over."""
     asks = [each for each in scenario.asks if not has_said(each, before)]
     if found := ends_by_rules(scenario, before, bool(asks)):
         return found
@@ -143,7 +143,7 @@ def scripted(scenario: Scenario, before: Sequence[Exchange]) -> Move:
 
 
 def _moves(scenario: Scenario, before: Sequence[Exchange], asks: Sequence[str]) -> Iterator[str]:
-    """Yield what could be said now, the best first. Nothing of it was said before."""
+    """Yield the possible next messages, the best first. None of them repeats an earlier one."""
     last, known = before[-1], [each for each in scenario.facts if not has_said(each[1], before)]
     facts = [fact for _, fact in known]
     asked = [] if last.declined else [each for each in questions_in(last.reply) if _asks_for_something(each)]
@@ -232,7 +232,7 @@ def _another_voice(text: str, known: str, facts: Sequence[str]) -> str:
 
 
 def _leaked(text: str, scenario: Scenario, own: Sequence[str], before: Sequence[Exchange]) -> str:
-    """Return what of the answer the user says before anybody has said it."""
+    """Return the parts of the answer that the user states before any reply has stated them."""
     heard = frozenset[int]().union(*(each.kept for each in before))
     for number, demand in enumerate(scenario.reached):
         if number in heard or not tells_by_words(demand) or any(_keeps(each, demand) for each in own):
@@ -271,7 +271,7 @@ def _value(figure: str) -> str:
 
 
 def _unknown_names(text: str, known: str) -> frozenset[str]:
-    """Return the capitalised words that do not begin a sentence, and that stand nowhere in ``known`` in any form."""
+    """Return the capitalised words that do not begin a sentence, and that are not in ``known`` in any form."""
     if asked_language(text) != ENGLISH:
         return frozenset()
     words = [(found[0], text[: found.start()].rstrip()[-1:]) for found in re.finditer(r"[^\W\d_]{2,40}", text)]
@@ -311,7 +311,7 @@ _FORMAT = {
 
 
 def told_of(scenario: Scenario) -> str:
-    """Return what a model is told of a scenario."""
+    """Return the part of a prompt about a scenario."""
     parts = [f"Writes: {scenario.persona}"] if scenario.persona else []
     parts += [f"Wants: {scenario.goal}"] if scenario.goal else []
     parts += [f"Knows: {cue}: {fact}" if cue else f"Knows: {fact}" for cue, fact in scenario.facts]
@@ -320,18 +320,18 @@ def told_of(scenario: Scenario) -> str:
 
 
 def so_far(before: Sequence[Exchange]) -> str:
-    """Return the conversation as the person sees it."""
+    """Return the conversation as the person knows it."""
     return "\n\n".join(f"Person: {each.said}\n\nAssistant: {each.reply}" for each in before)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelMove:
-    """What a model says next, as a pipeline.
+    """The next message of a model, as a pipeline.
 
     Attributes:
         chat: the model of role ``user``.
         prompts: its two templates: ``{context}`` is the person, ``{question}`` the conversation.
-        scenario: what it plays.
+        scenario: its scenario.
         before: the turns that are over; at least one.
     """
 
@@ -342,11 +342,11 @@ class ModelMove:
 
     @property
     def text(self) -> str:
-        """What the model is told, in one text."""
+        """The prompt, in one text."""
         return f"The person:\n{told_of(self.scenario)}\n\nThe conversation so far:\n{so_far(self.before)}"
 
     async def answer(self, query: Query) -> PipelineOutput:  # noqa: ARG002 - its text is what the prompts have
-        """Return what the user says. A message that leaves its role is asked for again, twice at most.
+        """Return the user's message. A message that leaves its role is requested again, twice at most.
 
         Raises:
             ModelOutputError: no reply could be read.
@@ -403,7 +403,7 @@ def move_of(outcome: str, text: str, reason: str) -> Move:
 
 
 def left_role(text: str, why: str) -> EndMove:
-    """Return the end of a conversation whose user said what does not follow from its scenario."""
+    """Return the end of a conversation whose user wrote a message that does not follow from its scenario."""
     shown = text if len(text) <= _LONGEST_WHY else f"{text[:_LONGEST_WHY]}…"
     return EndMove(f"{LEFT}: {why}: “{shown}”", out_of_role=True)
 
@@ -420,7 +420,7 @@ class SimulatedUser:
 
     Attributes:
         by: ``a script``, or the model's name.
-        ingredients: what decides what is said, by name; part of the experiment's fingerprint.
+        ingredients: the settings that decide the messages, by name; part of the experiment's fingerprint.
         code: the modules that say it.
     """
 
@@ -430,7 +430,7 @@ class SimulatedUser:
     _model: tuple[ChatModel, Prompts] | None = None
 
     def known(self, scenario: Scenario, before: Sequence[Exchange]) -> Move | None:
-        """Return what the user says, or that it ends; None where its model has to be asked."""
+        """Return the user's message, or the end; None where its model has to be asked."""
         return ends_by_rules(scenario, before, bool(scenario.asks)) if self._model else scripted(scenario, before)
 
     def move(self, scenario: Scenario, before: Sequence[Exchange]) -> ModelMove:
@@ -445,7 +445,7 @@ def played_by(settings: Settings) -> str:
 
 
 def simulated_user(settings: Settings, parts: Callable[[], Any]) -> SimulatedUser:
-    """Return the user of a run. ``parts`` returns those of the run; they are asked for where a model plays."""
+    """Return the user of a run. ``parts`` returns the run's parts, which only a user that is a model needs."""
     if not settings.user_model:
         return SimulatedUser()
     with noting() as made:

@@ -89,7 +89,7 @@ def keeping_sent(keep: Keep) -> Iterator[None]:
 
 @contextmanager
 def kept_meanwhile(messages: Sequence[Message]) -> Iterator[None]:
-    """Keep ``messages`` if the call in the block waits for its answer. A replayed one does not."""
+    """Store ``messages`` while the call in the block waits for its answer. A replayed call does not wait."""
     keep = _keep.get()
     if keep is None:
         yield
@@ -266,11 +266,11 @@ class TrialStep:
     """A step while it runs. The pipeline sets what came out; time and calls are noted.
 
     Attributes:
-        name: what it is called; of a tool its name.
-        kind: what it does.
+        name: its name; for a tool the tool's name.
+        kind: its kind.
         input: what went in, plain JSON.
-        output: what came out, plain JSON; None where it is not told.
-        hits: what a search or a reranker returned, best first.
+        output: its output, plain JSON; None where it is not known.
+        hits: the hits of a search or a reranker, best first.
         detail: notes, by name.
         calls: calls of models that it made.
         ms: milliseconds that it took, without those of steps inside it.
@@ -288,7 +288,7 @@ class TrialStep:
     _inside: float = field(default=0.0, init=False, repr=False)
 
     def took(self, ms: float) -> None:
-        """Say what the step took, where its time includes waiting for others."""
+        """Set the time of the step, where its measured time includes waiting for others."""
         self._took = ms
 
     def ended(self, ms: float) -> None:
@@ -312,7 +312,7 @@ class GivenSearches:
     """The searches of a trial that are not made. It can be pickled, and is sent to workers.
 
     Attributes:
-        hits: what a search returns instead, by its number in the trial, from 1.
+        hits: the hits that a search returns instead, by its number in the trial, from 1.
         last: searches after this number return nothing; None where each other search is made.
     """
 
@@ -340,7 +340,7 @@ def giving(searches: GivenSearches | None) -> Iterator[None]:
 
 
 def given_to(number: int) -> Sequence[Hit] | None:
-    """Return what is given in place of the search of this number; None where it is made."""
+    """Return the hits that replace the search of this number; None where it is not replaced."""
     searches = _given.get()
     return None if searches is None else searches.of(number)
 
@@ -355,7 +355,7 @@ _under_way: ContextVar[tuple[StepTrace, TrialStep] | None] = ContextVar("under_w
 class StepTrace(Trace):
     """The record of a trial of an agent, step by step. Steps may run at once.
 
-    ``retrieved`` is the union of what was found, in the order in which it was found. ``context`` is what the model is
+    ``retrieved`` is the union of the hits, in the order in which they were found. ``context`` is what the model is
     given: the pipeline sets it. Used as ``with StepTrace() as trace:``, every error of the block shows how far it came;
     without that, only an error inside a step does.
     """
@@ -394,7 +394,7 @@ class StepTrace(Trace):
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a step that is told by its name alone."""
+        """Time a step that has only a name."""
         with self.step(name):
             yield
 

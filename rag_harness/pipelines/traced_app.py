@@ -43,7 +43,7 @@ _SHOWN = 100
 
 
 def _context(document: FoundDocument) -> Context:
-    # The id of a chunk must be that of the last run, and a UUID is new in each.
+    # The id of a chunk must be the same in each run, and a UUID is new in each.
     is_new = is_uuid(document.id) and bool(document.text)
     names = (document.id, *document.names) if is_new else document.names
     return Context(document.text, "" if is_new else document.id, score=document.score, others=names)
@@ -101,7 +101,7 @@ def _stages(seen: SeenTrace, placed: PlacedContexts) -> tuple[Stage, ...]:
     # How documents were placed is said once for a trial.
     first = next((at for at, stage in enumerate(stages) if stage.kind == "retrieve"), None)
     if first is not None:
-        # A context without text has that of the page, which "pages_as_texts" says.
+        # A context without text has the text of the page. "pages_as_texts" states it.
         how = Counter({BY_ID: placed.how.get(NO_TEXT, 0)}) + Counter({**placed.how, NO_TEXT: 0})
         notes = {**stages[first].detail, "placed": dict(how), "context_by": seen.read_off}
         silent = sum(not seen.outcome.documents[at].text for at in seen.given)
@@ -237,7 +237,7 @@ class TracedPipeline:
 
     @property
     def fingerprint(self) -> str:
-        """What the app says of its version."""
+        """The version that the app states."""
         return stated_fingerprint(self.app)
 
     @property
@@ -310,7 +310,7 @@ class _SoFar(Trace):
 
 
 def _completed(said: PipelineOutput, told: PipelineOutput) -> PipelineOutput:
-    """Return what an app says itself, with the rest from its trace."""
+    """Return the output that an app states, with the rest from its trace."""
     return replace(
         said,
         retrieved=said.retrieved or told.retrieved,
@@ -370,16 +370,16 @@ _USERS = ("user", "human")
 
 @dataclass(frozen=True, slots=True)
 class KeptTrace:
-    """A question that was asked, and what was said.
+    """A question that was asked, and its answer.
 
     Attributes:
         question: its words.
-        answer: the words of the answer; empty where the app failed, whatever a model of it had said.
+        answer: the words of the answer; empty where the app failed, even if a model of it had answered.
         trace_id: the id of the trace.
         began_ns: when it was asked, in nanoseconds since 1970.
-        ms: what it took, in milliseconds.
+        ms: its time, in milliseconds.
         failed: whether the app failed.
-        message: what it said of its failure.
+        message: the message of its failure.
         spans: all that is known of it.
     """
 
@@ -396,7 +396,7 @@ class KeptTrace:
         """Return it as a pipeline's output.
 
         Raises:
-            TraceError: spans are cut, or do not tell what was found.
+            TraceError: spans are cut, or lack the documents that were found.
         """
         seen = read_trace(self.spans, self.answer)
         told = output_of_trace(seen, placing, self.answer)
@@ -429,7 +429,7 @@ def kept_trace(spans: Sequence[SpanRecord]) -> KeptTrace:
 
 
 def _in_messages(root: SpanRecord) -> str:
-    """Return what the user said last, where a span was given messages."""
+    """Return the user's last message, where the input of a span is messages."""
     given = structured(root.attributes.get("input.value"))
     given = given.get("messages") if isinstance(given, Mapping) else given
     messages = [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []

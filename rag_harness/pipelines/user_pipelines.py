@@ -32,7 +32,7 @@ def declared(name: str, pipeline: Pipeline, data: str, made_in: str = "") -> Exp
     app = getattr(pipeline, "app", pipeline)
     answers = getattr(type(app), "answer", app if callable(app) else None)
     named = (written_in(answers), type(app).__module__, made_in)
-    # With several conftest.py, the module name "conftest" may stand for another file.
+    # With several conftest.py, the module name "conftest" may mean another file.
     modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
     states = bool(stated_fingerprint(pipeline))
     return Experiment(name, pipeline, data=data, code={"pipeline": modules}, is_reusable=states)
@@ -46,9 +46,9 @@ def written_in(function: Any) -> str:
     return file if module and "." not in module and Path(file).is_file() else module
 
 
-# What a pipeline of a user's own returns, in the forms that people have, as an output.
+# Results of a user's own pipeline, in the usual forms, as an output.
 #
-# An answer is a text, or stands in a mapping or an object under one of a few names; its contexts are texts, mappings,
+# An answer is a text, or is in a mapping or an object under one of a few names; its contexts are texts, mappings,
 # or the documents of LangChain, LlamaIndex and Haystack. Objects are read by their attributes, so no framework is
 # imported.
 
@@ -72,10 +72,10 @@ _FORMS = (
 
 
 def output_of(returned: Any, name: str) -> PipelineOutput:
-    """Return what a pipeline called ``name`` returned as an output.
+    """Return the result of a pipeline named ``name`` as an output.
 
     Raises:
-        TypeError: nothing in it is known as an answer; says what is understood.
+        TypeError: no part of it is known as an answer. The message lists the known forms.
     """
     if isinstance(returned, PipelineOutput):
         return returned
@@ -92,7 +92,7 @@ def output_of(returned: Any, name: str) -> PipelineOutput:
 
 
 def _parts(returned: Any) -> tuple[str | None, Sequence[Any]]:
-    """Return the text and the contexts of what was returned; None where it has no text."""
+    """Return the text and the contexts of a result; None where it has no text."""
     if isinstance(returned, tuple | list):
         is_pair = len(returned) == _PAIR and isinstance(returned[0], str) and _is_listed(returned[1])
         return (returned[0], list(returned[1])) if is_pair else (None, ())
@@ -123,7 +123,7 @@ def _is_listed(value: Any) -> bool:
 
 
 def _fields(thing: Any) -> Mapping[str, Any]:
-    """Return what a mapping, a pydantic model, a dataclass or another object has under the known names."""
+    """Return the values of a mapping, a pydantic model, a dataclass or another object under the known names."""
     if isinstance(thing, Mapping):
         return thing
     if is_dataclass(thing) or hasattr(thing, "__dict__") or hasattr(thing, "model_fields"):
@@ -173,7 +173,7 @@ def _number(value: Any) -> float | None:
 
 
 def _described(thing: Any) -> str:
-    """Return the type of something, and what it has."""
+    """Return the type of a value, with its keys or attributes."""
     kind = type(thing).__name__
     if isinstance(thing, Mapping):
         return f"{kind} with {_listed(map(str, thing))}"
@@ -205,9 +205,9 @@ async def called(
 
     Args:
         function: async, or not.
-        given: what it is called with.
+        given: its argument.
         name: what messages call its owner.
-        loop: where what is async is awaited; None: here.
+        loop: the event loop of an async call; None: this one.
 
     Raises:
         RuntimeError: it asked Python to exit, or raised StopIteration. Any other error is its own.
@@ -232,7 +232,7 @@ def declined(answer: Answer, refusals: tuple[str, ...] = ()) -> bool:
     """
     if answer.abstained is not None:
         return answer.abstained
-    # A row refuses what is no text, and says so.
+    # A row refuses an answer that is not a text, with a message.
     return isinstance(answer.text, str) and declines(answer.text, refusals)
 
 
@@ -240,7 +240,7 @@ def without_reasoning(output: PipelineOutput) -> PipelineOutput:
     """Return an output whose answer is the text behind the marks of reasoning, with the text between as reasoning."""
     answer = output.answer
     if not isinstance(answer.text, str):
-        return output  # a row refuses what is no text
+        return output  # a row refuses it
     thought, text = split_reply(answer.text)
     if not thought:
         return output
@@ -295,7 +295,7 @@ class ReplayedParts:
     """Dates answers by the recordings behind them.
 
     Args:
-        in_set_up: returns the date of what was replayed while the pipeline was made.
+        in_set_up: returns the date of the recordings that were replayed while the pipeline was made.
     """
 
     def __init__(self, in_set_up: ReplayedBefore = lambda: "") -> None:
@@ -304,7 +304,7 @@ class ReplayedParts:
     def dated(self, output: PipelineOutput, calls: AppCalls) -> PipelineOutput:
         """Return an answer with the date of the oldest recording behind it.
 
-        An answer without any call may hang on what an earlier answer has replayed, in a cache of the pipeline.
+        An answer without any call may depend on recordings that an earlier answer replayed, by a cache of the pipeline.
         """
         self._earlier = _oldest(self._earlier, calls.oldest)
         is_replayed = calls.recorded_at is not None
@@ -321,7 +321,7 @@ class RecordedPipeline:
 
     @property
     def fingerprint(self) -> str:
-        """What the app says that its answers hang on."""
+        """The fingerprint that the app states."""
         return stated_fingerprint(self.app)
 
     @property
@@ -333,7 +333,7 @@ class RecordedPipeline:
         """Answer a query. An answer that depends on recordings has the date of the oldest one.
 
         Raises:
-            RecordingMissError: what the app has called is not recorded, and this mode calls nobody.
+            RecordingMissError: a call of the app is not recorded, and this mode sends no calls.
             TypeError: the app returned something other than an answer.
         """
         name, started = type(self.app).__name__, perf_counter()

@@ -70,7 +70,7 @@ def turns_of_scenario(raw: Mapping[str, Any]) -> tuple[list[dict[str, Any]], lis
 
 
 def scenario_of(raw: object, ground_truth: object = "") -> tuple[Scenario | None, list[str]]:
-    """Return the scenario of a JSON object, or None and what is wrong with it, a sentence each."""
+    """Return the scenario of a JSON object, or None and its faults, a sentence each."""
     if not isinstance(raw, dict):
         return None, ['scenario: an object was expected, e.g. {"opening": "can i rent a tent?", "max_turns": 6}']
     problems = [f"scenario: {unknown('key', key, _KEYS)}" for key in raw if key not in _KEYS]
@@ -165,7 +165,7 @@ _EXPECTED_TOOLS_KEYS = ("name", "args")
 
 
 def tools_of(raw: object) -> tuple[tuple[ExpectedTool, ...], list[str]]:
-    """Return the calls that ``raw`` lists, in their order, and what is wrong with it, a sentence each."""
+    """Return the calls that ``raw`` lists, in their order, and its faults, a sentence each."""
     if not isinstance(raw, list):
         return (), [f'a list of objects was expected, e.g. [{{"name": "price"}}]; found {in_short(raw)}']
     if len(raw) > MOST_TOOLS:
@@ -441,7 +441,8 @@ def _case(content: Mapping[str, Any]) -> StoredCase:
     )
 
 
-# What was said before a turn, as its row keeps it: for the page and the terminal, whoever wrote the row.
+# The messages before a turn, as its row has them, as the page and the terminal show them. Any program may have written
+# the row.
 #
 # The page's script groups messages as ``turns_before`` does, and finds what was searched as ``searched_for`` does.
 
@@ -477,7 +478,7 @@ def chat_before(query: Query) -> list[SaidMessage]:
 
 
 def turns_before(said: Sequence[SaidMessage]) -> list[list[SaidMessage]]:
-    """Return messages by turn: each begins with what the user says."""
+    """Return messages by turn. Each turn begins with the user's message."""
     turns: list[list[SaidMessage]] = []
     for each in said:
         if each.role == _USER or not turns:
@@ -487,7 +488,7 @@ def turns_before(said: Sequence[SaidMessage]) -> list[list[SaidMessage]]:
 
 
 def searched_for(row: ExperimentResult) -> str:
-    """Return what the pipeline looked up in place of the question; empty where it did not say, or looked that up."""
+    """Return the query that the pipeline used instead of the question; empty where it is unknown, or the question."""
     found = next((stage.detail.get(_SEARCHED) for stage in row.stages if stage.name == _REWRITE), None)
     return found if isinstance(found, str) and found != row.query else ""
 

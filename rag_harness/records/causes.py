@@ -36,9 +36,9 @@ class CauseLine(BaseModel):
         remedy: what to do, in one line.
         observational: whether the cause comes from rows and gold alone, and nothing was run again; ``limits`` says why.
         answers: result of each intervention, by its name: answer, rightness, or why it was not run.
-        limits: what the cause could not be asked of, and why; empty where nothing was amiss.
+        limits: the checks that were not possible, and why; empty where all were.
         fingerprint: fingerprint of the failed row.
-        reviewed_cause: the cause that a person gave; empty where nobody has looked.
+        reviewed_cause: the cause that a person gave; empty where nobody has reviewed it.
         reviewed_by: name of that person; empty where none was given.
     """
 

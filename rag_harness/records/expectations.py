@@ -69,7 +69,7 @@ class AnswerSeen:
         sources: chunks of the prompt, in their order; None where the pipeline reports none.
         cited: numbers of the sources that the answer cites, from 1.
         cited_wrongly: numbers that it cites, and that no source has.
-        decision: what a pipeline that decides has decided: pass, warn, abstain; empty where it does not.
+        decision: the decision of a pipeline that decides: pass, warn, abstain; empty for others.
         confidence: from 0 to 1; None where the pipeline states none.
         ms: time of the whole trial, in milliseconds.
         usd: cost in US dollars; None where it is not known.
@@ -151,11 +151,11 @@ class ExpectationKind(ABC):
 
     @abstractmethod
     def problem(self, demand: Expectation) -> str:
-        """Return what is wrong with a demand; empty where it can be checked."""
+        """Return the fault of a demand; empty where it can be checked."""
 
     @abstractmethod
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
-        """Return the finding in an answer. The demand has no problem."""
+        """Return the finding in an answer. ``problem`` has accepted the demand."""
 
 
 # What a demand may be: a text, texts, a number, ``true``. Each function returns what is wrong; empty: nothing is.
@@ -271,7 +271,7 @@ def needs_model(expectation: Expectation) -> bool:
 
 
 def expectations_of(raw: object) -> tuple[tuple[Expectation, ...], list[str]]:
-    """Return the expectations that ``raw`` lists, and what is wrong with it, a sentence each.
+    """Return the expectations that ``raw`` lists, and its faults, a sentence each.
 
     Args:
         raw: a list of objects: the kind with what is wanted, or ``not`` with such an object; ``weight`` and ``must``.
@@ -344,7 +344,7 @@ def _demand(demand: Mapping[str, Any], negated: bool, beside: Mapping[str, Any])
 
 
 def _unknown(demand: Mapping[str, Any]) -> str:
-    """Say that an object names no known kind, and what was probably meant."""
+    """Return the message that an object names no known kind, with the nearest name."""
     name, wanted = next(iter(demand.items()))
     bare = name.replace("-", "_")
     if bare.startswith("not_") and bare[4:] in registered(GROUP):
@@ -356,7 +356,7 @@ def _unknown(demand: Mapping[str, Any]) -> str:
 
 
 def _options(kind: ExpectationKind, options: Mapping[str, Any]) -> str:
-    """Return what is wrong with the values beside a demand; empty where nothing is."""
+    """Return the fault of the values beside a demand; empty without one."""
     for key, value in options.items():
         if key not in kind.options:
             return unknown("option", key, [*kind.options, *_BESIDE]).rstrip(".")
@@ -380,7 +380,7 @@ class ExpectationResult:
 
 
 def looked_at(expectations: Sequence[Expectation], answer: AnswerSeen) -> list[ExpectationResult]:
-    """Return each expectation with what was found in an answer. A long one is looked at in the time of an answer."""
+    """Return each expectation with its finding in an answer. A long answer is checked in the time of a short one."""
     if len(answer.text) > LONGEST:
         too_long = Finding(None, f"the answer has {len(answer.text):,} characters; {LONGEST:,} are looked at")
         return [as_found(each, too_long) for each in expectations]
@@ -406,7 +406,7 @@ def _finding(came: Finding | Unchecked) -> Finding:
 
 
 def as_found(expectation: Expectation, found: Finding) -> ExpectationResult:
-    """Return an expectation with what was found. What could not be told is kept by neither direction of "not"."""
+    """Return an expectation with its finding. Where no decision is possible, "not" does not make one."""
     kept = None if found.does is None else found.does != expectation.negated
     return ExpectationResult(expectation, kept, found.said, found.start, found.end)
 
@@ -492,11 +492,11 @@ class AddedExpectations:
         return cls(expectations_of(said["everywhere"])[0], of_case, tuple(said["places"]))
 
     def added_to(self, cases: Sequence[Case], file: Path) -> list[Case]:
-        """Return cases with what is owed added. What a case demands itself is not demanded twice.
+        """Return cases with expectations added. An expectation that a case has itself is not added twice.
 
         Args:
             cases: the cases.
-            file: where their questions stand, for messages.
+            file: the file of their questions, as messages name it.
 
         Raises:
             SettingsError: no answer to a case can keep all of it, or it is too much.

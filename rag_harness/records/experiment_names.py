@@ -9,8 +9,8 @@ from rag_harness.core.files import json_digest
 # Names of experiments whose conversations go on from their own answers, beside ``c1``: ``c1-own`` and ``c1-sim``.
 #
 # Asked with the reference replies as history, or with its own answers, a pipeline is asked other questions. So these
-# are two experiments, with rows, files and gates of their own. So is the one that a simulated user asks: what is said
-# in ``c1-sim`` depends on the answers, and no figure mixes it with questions that people wrote.
+# are two experiments, with rows, files and gates of their own. The one that a simulated user asks is a third: the
+# messages in ``c1-sim`` depend on the answers, and no figure mixes them with questions that people wrote.
 
 OWN_HISTORY = {"history": "own"}
 """The ingredient of such an experiment."""
@@ -38,7 +38,7 @@ def is_played_name(experiment: str) -> bool:
 
 
 def without_history(experiment: str) -> str:
-    """Return the name without what it says of the history: whose pipeline answers."""
+    """Return the name without its suffix about the history: the name of the pipeline that answers."""
     return experiment.removesuffix(_OWN).removesuffix(_PLAYED)
 
 
@@ -56,7 +56,7 @@ def repeat_fingerprint(fingerprint: str, repeat: int) -> str:
 
 
 def user_name(experiment: str) -> str:
-    """Return the name of the derived experiment whose rows are what a simulated user said in this one."""
+    """Return the name of the derived experiment whose rows are the messages of this one's simulated user."""
     return f"{experiment}+user"
 
 

@@ -60,7 +60,7 @@ class FoundHit(BaseModel):
 
 
 class RetrievalResult(BaseModel):
-    """What a retriever returned for one golden entry."""
+    """The result of a retriever for one golden entry."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
     case_id: str

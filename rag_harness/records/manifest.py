@@ -112,7 +112,7 @@ def _begin(output: Path, is_there: bool) -> str:
     return f"{near} No folder here holds a run: pytest writes one into output, or where --rag-output says."
 
 
-# ``run.json`` beside the rows: what the run was made of, and what became of each selected case.
+# ``run.json`` beside the rows: the ingredients of the run, and the outcome of each selected case.
 #
 # A report needs only this file, the result files and ``cases/``, even a year later.
 
@@ -192,7 +192,7 @@ class SuiteRecord(_Record):
         pages: digest of the documents behind its questions at the time of the run; empty where it is not known.
         languages: what to know about the languages of its documents, a sentence each; empty where all are English.
         replayed: whether some answers are replayed ones; new recordings may change them.
-        answers: how many answers the run asked for to each case.
+        answers: how many answers the run requested to each case.
         computes: whether answers are computed, the same each time, so that each case was asked once all the same.
         history: the messages before turns of conversations: ``gold``, the reference replies, or ``own``, the suite's
             own answers; ``played`` where a simulated user asks; empty where no case is a turn.
@@ -268,15 +268,15 @@ class SuiteRecord(_Record):
         return self.panel, self.authors, self.rubrics.get(measure, 0)
 
     def owes_otherwise(self, other: SuiteRecord, measure: str) -> bool:
-        """Whether the answers of another suite owe other things, so that their figures of a measure are of two kinds.
+        """Whether the answers of another suite have other expectations, so that figures of a measure differ in kind.
 
-        A suite of an older release does not say what its answers owe.
+        A suite of an older release does not state its expectations.
         """
         return differ(self.demands, other.demands, measure)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every case of the data was asked for and has a row."""
+        """Whether every case of the data was asked and has a row."""
         return self.selected == "all" and not (self.lost or self.not_run or self.settled)
 
 
@@ -286,7 +286,7 @@ class SkippedLines(_Record):
     Attributes:
         file: name of the file.
         count: number of lines.
-        first: the first lines as ``file:line: what is wrong``; the log has all of them.
+        first: the first lines as ``file:line: fault``; the log has all of them.
     """
 
     file: str
@@ -353,7 +353,7 @@ def read_manifest(output: Path) -> RunManifest:
     """Read ``run.json``.
 
     Raises:
-        DataError: the file is missing or damaged; says what to do.
+        DataError: the file is missing or damaged. The message has the remedy.
     """
     file = output / MANIFEST
     try:
@@ -384,7 +384,7 @@ def chooser_of(some: Some) -> Callable[[str], bool]:
 
 
 def awaited(record: SuiteRecord) -> Callable[[str], bool]:
-    """Return a function that says whether a case has a row in the run: it was selected, asked for, and not lost."""
+    """Return a function that says whether a case has a row in the run: it was selected, asked, and not lost."""
     is_selected, missing = chooser_of(record.selected), missing_of(record)
     return lambda case_id: is_selected(case_id) and case_id not in missing
 
@@ -427,7 +427,7 @@ def commit_of(folder: Path) -> str:
     return found.stdout.strip() if found.returncode == 0 else ""
 
 
-# Reads the times that stand in files.
+# Reads the times in files.
 
 
 def seconds_of(said: str) -> float:

@@ -170,7 +170,7 @@ class RowStage(FrozenModel):
 
 
 class RowDecision(FrozenModel):
-    """What the pipeline decided and why."""
+    """The decision of the pipeline, with its reason."""
 
     name: StorableText = Field(description="what was decided on")
     outcome: StorableText = Field(description="what was decided")
@@ -190,7 +190,7 @@ class RowError(FrozenModel):
 # Rows of results: ``ExperimentResult``, and how it is written and read as one line of JSONL.
 #
 # The format is stable: one JSON object a line, UTF-8; within a ``schema_version`` keys are only added. Readers ignore
-# keys that they do not know. Null means "this stage does not exist for this experiment" or "there was no answer"; the
+# keys that they do not know. Null means "this stage does not exist for this experiment" or "the answer is missing"; the
 # description of each field says which.
 
 SCHEMA_VERSION = 1
@@ -328,7 +328,7 @@ class ExperimentResult(FrozenModel):
 
     @property
     def asked(self) -> Query:
-        """The question as the pipeline saw it, with its place in its conversation and what was said before it."""
+        """The question as the pipeline got it, with its place in its conversation and the messages before it."""
         return Query(self.query_id, self.query, self.inputs)
 
     @property
@@ -343,7 +343,7 @@ class ExperimentResult(FrozenModel):
 
     @property
     def why(self) -> str:
-        """The failure in one line, or what a wrong answer should have said and what it said; else empty."""
+        """The failure in one line, or the expected and the given words of a wrong answer; else empty."""
         if self.error or self.correct is not False:
             return self.error_text
         return f"wrong: expected {self._expected}; found {_in_short(self.llm_answer)}"

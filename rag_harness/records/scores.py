@@ -152,7 +152,7 @@ def read_scores(file: Path) -> Iterator[ScoreLine]:
 def row_digest(row: ExperimentResult) -> str:
     """Return the digest of a row's judged fields: question, chunks of the prompt, answer, ground truth.
 
-    Of a turn of a conversation, what was said before it is one of them.
+    For a turn of a conversation, the messages before it are one of them.
     """
     chunks = [chunk.text for chunk in row.retrieved_chunks]
     said = [text for each in row.asked.history for text in (each.role, each.content)]
@@ -174,7 +174,7 @@ def outcome_digest(row: ExperimentResult, ranked: Sequence[str]) -> int:
 
 
 def _did(row: ExperimentResult) -> list[str]:
-    """Return what the steps of an agent say; empty for a row whose steps have names and times alone."""
+    """Return the content of an agent's steps; empty for a row whose steps have only names and times."""
     if not any(stage.kind or stage.hits or stage.input is not None for stage in row.stages):
         return []
     found = ([stage.name, stage.does, stage.input, [hit.chunk_id for hit in stage.hits]] for stage in row.stages)

@@ -27,7 +27,7 @@ from rag_harness.records.scores import SCORES, parse_score, row_digest
 
 @dataclass
 class FileCheck:
-    """What was found in one result file."""
+    """The findings in one result file."""
 
     file: Path
     rows: int = 0

@@ -172,7 +172,7 @@ class Retrieval:
 
     @property
     def _may_keep_cuts(self) -> bool:
-        """Whether cuts are kept: not those of a user's own chunker without a fingerprint."""
+        """Whether cuts are stored. Cuts of a user's own chunker without a fingerprint are not."""
         name = self.spec.chunker
         return not is_own(module_of("chunkers", name)) or bool(self._source)
 

@@ -304,7 +304,7 @@ _ENDS = (".", "?", "!")
 
 @dataclass(frozen=True, slots=True)
 class CarriedOver:
-    """A question that stands alone, by rules. ``words`` is what it took over; ``why_not`` says why it took nothing."""
+    """A self-contained question, by rules. ``words`` are the words that it took over; ``why_not`` tells why none."""
 
     text: str
     words: tuple[str, ...] = ()
@@ -312,14 +312,14 @@ class CarriedOver:
 
 
 def with_carried_words(turn: str, earlier: Sequence[Message], rarity: Rarity, longest: int) -> CarriedOver:
-    """Return ``turn`` with the weightiest words of ``earlier`` behind it, those said last first.
+    """Return ``turn`` with the weightiest words of ``earlier`` behind it, the latest first.
 
-    A turn that is complete in itself stays as it is: its words weigh much, and none of them was said before. So a
+    A turn that is complete in itself stays as it is: its words weigh much, and no earlier turn has them. So a
     change of subject takes nothing over. Only words that the documents have count, and weigh by their rarity there.
 
     Args:
         turn: the words of the user.
-        earlier: what was said before, the oldest first.
+        earlier: the earlier messages, the oldest first.
         rarity: the weights of words in the documents.
         longest: the most bytes of the result. Words that do not fit are left out, the lightest first.
     """
@@ -340,7 +340,7 @@ def with_carried_words(turn: str, earlier: Sequence[Message], rarity: Rarity, lo
 
 
 def _known_words(texts: Sequence[str], rarity: Rarity, language: str) -> dict[str, str]:
-    """Return the words that the documents have, by the form in which they are compared, each as it was first said."""
+    """Return the words that the documents have, by the form in which they are compared, each in its first spelling."""
     unknown, found = rarity.of(""), dict[str, str]()
     for token in (token for text in texts for token in tokens(text)):
         key = term(token, language)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rag_harness.stats.inputs import Floats
 
-# Student's t, beta and binomial, from the regularised incomplete beta function: scipy is no dependency of the core.
+# Student's t, beta and binomial, from the regularised incomplete beta function: the core does not depend on scipy.
 
 _TINY = 1e-300
 _PRECISION = 1e-15
@@ -108,7 +108,7 @@ def _apart(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
 
 
-# Binomial and hypergeometric distributions, by logarithms: factorials overflow, and scipy is no dependency.
+# Binomial and hypergeometric distributions, by logarithms: factorials overflow, and the core does not depend on scipy.
 
 
 def binomial_distribution(n: int, share: float) -> Floats:

@@ -37,7 +37,7 @@ def floats(values: Values, who: str) -> Floats:
     """Return the values as an array.
 
     Raises:
-        ValueError: there are none, they are not flat, or one is NaN or infinite; names ``who``.
+        ValueError: the list is empty or not flat, or a value is NaN or infinite. The message has ``who``.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not array.size:
@@ -49,7 +49,7 @@ def finite(array: Floats, who: str, remedy: str) -> Floats:
     """Return an array of any shape without NaN and infinity.
 
     Raises:
-        ValueError: a value is NaN or infinite; names ``who``, and ``remedy`` says what to do.
+        ValueError: a value is NaN or infinite. The message has ``who`` and ``remedy``.
     """
     bad = int(np.count_nonzero(~np.isfinite(array)))
     if bad:

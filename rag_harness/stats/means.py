@@ -283,7 +283,7 @@ def _weights(counts: Floats, rows: int, rng: np.random.Generator) -> Floats:
 
 
 def _grouped(array: Floats, clusters: Sequence[Hashable] | None) -> tuple[ClusterSums, Floats]:
-    """Return what is weighted, and how often each occurs. Equal values without clusters are weighted together."""
+    """Return the weighted units, and how often each occurs. Equal values without clusters are weighted together."""
     if clusters is not None:
         sums = cluster_sums(array, clusters)
         return sums, np.ones(len(sums.sizes))
@@ -383,7 +383,7 @@ def mean_bounds(
             these.
 
     Raises:
-        UndefinedError: the values allow no bounds; says why.
+        UndefinedError: the values allow no bounds. The message has the reason.
         ValueError: no values, NaN, a value outside the span, more values than the population has.
     """
     array = within(values, span) if span else floats(values, "mean_bounds")

@@ -35,12 +35,12 @@ from rag_harness.stats.means import (
 )
 from rag_harness.stats.quantiles import MANY_CASES, drawn_differences
 
-# Bounds of a mean difference over the same cases, for the question which of two is better.
+# Bounds of a mean difference over the same cases. They decide which of two is better.
 #
 # With few cases no assumption-free bound can show small differences: an unseen case may differ by the whole range
-# (Bahadur & Savage 1956). This bound is Student's paired t with a term for skewness. It assumes that there is no large
-# difference so rare that the cases could miss it (``rarest_seen``): a sample without any looks like one of cases that
-# have none. Where cases show that this is not credible, a guard takes the assumption-free bounds instead.
+# (Bahadur & Savage 1956). This bound is Student's paired t with a term for skewness. It assumes that no large
+# difference is so rare that the cases could miss it (``rarest_seen``): a sample without any looks like a sample of
+# cases that have none. Where cases show that this is not credible, a guard takes the assumption-free bounds instead.
 
 FEWEST_DIFFERING = 10
 """Least number of cases that differ."""

@@ -198,12 +198,13 @@ class EliminatedArm(NamedTuple):
 class Race:
     """A race of K arms, measured on the same units, which come in one random order.
 
-    A unit is what is drawn independently: a question, or a page or conversation with its questions. The caller gives
+    A unit is drawn independently: a question, or a page or conversation with its questions. The caller gives
     one value for each arm and unit. With the mean of a page's questions all pages count alike. With their sum divided
     by the most questions of a page, all questions count alike; the margin then has to be scaled in the same way.
 
-    ``left`` are the arms still in the race, ``gone`` the arms proven not to be the best. ``good_enough`` are the arms
-    that are not gone and are proven to be at most ``margin`` below the best. ``n`` is the number of units.
+    ``left`` are the arms still in the race, ``gone`` the eliminated ones: they are not the best, at level
+    ``confidence``. ``good_enough`` are the arms in the race that are at most ``margin`` below the best, at the same
+    level. ``n`` is the number of units.
 
     Which arms are set aside, and when the race ends, may depend on all values so far.
 
@@ -247,17 +248,17 @@ class Race:
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """The arms that were set aside and are not shown to be worse."""
+        """The arms that were set aside and are not eliminated as worse."""
         return self._names(self._open & self._aside)
 
     @property
     def good_enough(self) -> tuple[str, ...]:
-        """The arms that are not gone and are shown to be at most the margin below the best."""
+        """The arms in the race that are at most the margin below the best, at level ``confidence``."""
         return self._names(self._good & self._open)
 
     @property
     def state(self) -> RaceState:
-        """Whether the race is over, and why. An arm left alone is not shown to be the best while others are aside."""
+        """Whether the race is over, and why. An arm left alone need not be the best while others are aside."""
         if np.count_nonzero(self._open) == 1:
             return "one left"
         return "equal within the margin" if self._good[self._open].all() else "open"
@@ -289,7 +290,7 @@ class Race:
         self._aside[self._arms.index(arm)] = True
 
     def withdraw(self, arm: str) -> tuple[str, ...]:
-        """Take an arm out for a reason other than its values, such as its cost. What it has shown no longer counts.
+        """Take an arm out for a reason other than its values, such as its cost. Its results no longer count.
 
         Returns:
             The arms that are in again: those that were gone only because this arm was better. Where it was the last
@@ -355,14 +356,14 @@ class Race:
         return tuple(name for name, is_one in zip(self._arms, which, strict=True) if is_one)
 
 
-# Which of many arms are shown not to be the best, from values of all of them on the same units. Pure.
+# Which of many arms are not the best, at a level of confidence, from values of all of them on the same units. Pure.
 #
 # All pairs are tested at once, by the sum of their paired differences over the root of the sum of their squares. If two
 # arms do not differ, the difference of a unit has either sign equally often: so the largest of all these numbers is
-# held against what it is when the signs of all units are drawn at random (a permutation test of the maximum; Westfall &
-# Young 1993). What is shown is taken out, and the rest is tested again (Romano & Wolf 2005, Econometrica 73). So all
-# that is said is right together with ``confidence``. It is a test of one look: an arm is not to be looked at again when
-# more units have come. ``Race`` may look at any time, and sees less.
+# compared with its distribution when the signs of all units are random (a permutation test of the maximum; Westfall &
+# Young 1993). The eliminated arms are taken out, and the rest is tested again (Romano & Wolf 2005, Econometrica
+# 73). So all claims are right together with ``confidence``. It is a test of one look: an arm is not to be tested again
+# when more units have come. ``Race`` may test at any time, with less power.
 
 _AT_ONCE = 2_000_000
 """Most numbers of a block of draws."""
@@ -375,7 +376,7 @@ def shown_worse(values: Floats, confidence: float = 0.95, draws: int = 2000, see
     Args:
         values: shape (units, K), higher is better. Units are drawn independently: where several questions belong
             together, a unit is their mean.
-        confidence: chance that all that is said is right.
+        confidence: chance that all claims are right.
         draws: number of random signs of all units.
         seed: of these.
 

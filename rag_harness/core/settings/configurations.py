@@ -66,7 +66,7 @@ def read_configurations(rootdir: Path, files: Sequence[str]) -> tuple[Configurat
     """Return the configurations of ``files``, whose paths start from ``rootdir``.
 
     Raises:
-        SettingsError: a file, a parameter or a value cannot be used, or two have one name; says which.
+        SettingsError: a file, a parameter or a value is not usable, or two have one name. The message names it.
     """
     known: dict[str, ConfigurationSpec] = {}
     for spec in (read_configuration(rootdir / file) for file in files):

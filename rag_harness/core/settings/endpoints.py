@@ -78,7 +78,7 @@ class VersionReading:
 
 @dataclass(frozen=True)
 class HistoryLimits:
-    """The most that is sent of what was said before: turns, and characters of their messages. None: no limit."""
+    """The limits of the history that is sent: turns, and characters of their messages. None: no limit."""
 
     most_turns: int | None = None
     most_chars: int | None = None
@@ -204,7 +204,7 @@ def check_name(name: Any, where: str) -> None:
     """Refuse a name that an experiment cannot have.
 
     Raises:
-        SettingsError: the name is not allowed; says which names are.
+        SettingsError: the name is not allowed. The message has the rule.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED_NAMES:
         raise SettingsError(
@@ -249,7 +249,7 @@ def check_url(where: str, url: str) -> None:
     shown = VARIABLE.sub("1", url)
     try:
         parts = urlsplit(shown if not url.startswith("${") or "://" in shown else f"http://{shown}")
-        parts.port  # noqa: B018 - it raises where the port is no number
+        parts.port  # noqa: B018 - it raises where the port is not a number
     except ValueError as error:
         raise SettingsError(f"{where}: url is {url!r}: {error}.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -257,7 +257,7 @@ def check_url(where: str, url: str) -> None:
 
 
 def check_no_secret(where: str, url: str) -> None:
-    """Refuse an address, or a path of one, in which a secret stands.
+    """Refuse an address, or a path of one, that contains a secret.
 
     Raises:
         SettingsError: names the part, and not the secret.
@@ -274,7 +274,7 @@ def check_filled(where: str, url: str, filled: str) -> None:
     """Refuse an address that is wrong after its variables are filled in, or that then holds a user or a password.
 
     Raises:
-        SettingsError: says what is wrong, without the values of the variables.
+        SettingsError: the values are not usable. The message has the fault, without the values of the variables.
     """
     try:
         parts = urlsplit(filled)
@@ -451,7 +451,7 @@ def _flag(here: str, name: str, value: Any) -> bool:
 
 # Services as experiments: ``[tool.rag_harness.endpoints.<name>]`` in pyproject.toml, or a file for ``--rag-endpoint``.
 #
-# A secret header names a variable: ``"Bearer ${MY_KEY}"``. Its value is looked up for each call. It never stands in
+# A secret header names a variable: ``"Bearer ${MY_KEY}"``. Its value is looked up for each call. It is never in
 # settings, rows, recordings or logs.
 
 ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
@@ -483,7 +483,7 @@ def read_endpoints(rootdir: Path, files: Sequence[str]) -> tuple[EndpointSpec, .
     """Return the services of pyproject.toml in ``rootdir`` and of ``files``, whose paths start from ``rootdir``.
 
     Raises:
-        SettingsError: a table, a key or a value cannot be used, or two services have one name; says which.
+        SettingsError: a table, a key or a value is not usable, or two services have one name. The message names it.
     """
     tables = pyproject_table(rootdir, "endpoints", "one a service")
     here = "pyproject.toml, [tool.rag_harness.endpoints."
@@ -700,7 +700,7 @@ def _if_kind(kind: str, then: Schema) -> Schema:
 
 
 def _attributes(of: type[Any]) -> dict[str, str]:
-    """Return what a docstring says of each attribute, by name."""
+    """Return a docstring's text for each attribute, by name."""
     found: dict[str, str] = {}
     for line in (of.__doc__ or "").partition("Attributes:\n")[2].splitlines():
         name, colon, said = line.strip().partition(": ")

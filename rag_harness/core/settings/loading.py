@@ -418,7 +418,7 @@ def _given(variables: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _refuse_variables(names: Collection[str]) -> None:
-    """Refuse variables of options that were removed: they would change nothing, and nobody would see it."""
+    """Refuse variables of options that were removed: they would change nothing, without notice."""
     given = {name.upper() for name in names}
     for name in REMOVED:
         if (variable := f"RAG_{name.upper()}") in given:
@@ -464,7 +464,7 @@ def _replaying(settings: Settings, command_line: Mapping[str, Any]) -> Settings:
 def _pydantic_model() -> Any:
     """Build the model from the table, once: it takes 10 ms.
 
-    It takes what it is given and reads no source itself, for each run has sources of its own.
+    It takes the values that it is given and reads no source itself, because each run has sources of its own.
     """
     from pydantic import BaseModel, BeforeValidator, create_model
     from pydantic import Field as Constraint

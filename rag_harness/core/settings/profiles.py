@@ -118,7 +118,7 @@ def profiles(rootdir: Path) -> dict[str, Profile]:
 
 
 def _options_of(name: str, table: object) -> dict[str, Any]:
-    """Return what the table of a profile says, by the names of options."""
+    """Return the options that the table of a profile sets, by name."""
     where = f"pyproject.toml, profile {name!r}"
     if not isinstance(table, dict):
         raise SettingsError(f"{where} is {table!r}: expected a table, [tool.rag_harness.profiles.{name}].")

@@ -1,4 +1,4 @@
-"""Options that were removed, and what is used in place of each."""
+"""Options that were removed, and the successor of each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def refuse_removed(said: str, name: str) -> None:
     """Refuse an option that was removed; ``said`` is how it was written.
 
     Raises:
-        SettingsError: the option was removed; says what is used in its place.
+        SettingsError: the option was removed. The message names its successor.
     """
     if instead := REMOVED.get(name):
         raise SettingsError(f"{said} is no option any more: {instead}.")

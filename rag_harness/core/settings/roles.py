@@ -17,8 +17,8 @@ from rag_harness.core.settings.table import Settings
 
 # The fields of a role's requests, as its table in a profile sets or drops them.
 #
-# Fields have the names of the chat completions API. What only one server knows stands in ``extra_body``, as in OpenAI's
-# SDK. TOML has no null, so a field that is not to be sent is named in ``drop``.
+# Fields have the names of the chat completions API. Fields that only one server knows are in ``extra_body``, as in
+# OpenAI's SDK. TOML has no null, so a field that is not to be sent is named in ``drop``.
 
 _NUMBER, _WHOLE, _TEXT, _TRUTH = "a number", "a whole number", "a text", "true or false"
 FIELDS: Mapping[str, str] = {
@@ -48,7 +48,7 @@ _TOGETHER = {"stream": ("stream_options",), "logprobs": ("top_logprobs",)}
 
 @dataclass(frozen=True)
 class RequestFields:
-    """What a role's requests have beside what the harness sends, and what they lack.
+    """The fields that a role's requests have beside the fields of the harness, and those that they lack.
 
     Attributes:
         set: the fields that are set, by name; those of ``extra_body`` among them.
@@ -190,7 +190,7 @@ OWN = ("model", "base_url", "api_key_env")
 
 
 def prefix_of(role: str) -> str:
-    """Return what the options of a role begin with: ``chat`` for ``answer``, else the role's name."""
+    """Return the prefix of a role's options: ``chat`` for ``answer``, else the role's name."""
     return _OPTIONS_OF.get(role, role)
 
 

@@ -1,4 +1,4 @@
-"""Secrets in settings: names of headers that hold them, and keys that stand where they would be shown."""
+"""Secrets in settings: names of headers that contain them, and keys in places that are shown."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def is_secret(parameter: str) -> bool:
     return bool(SECRET_NAME.fullmatch(parameter) or _SECRET_PARAMETER.fullmatch(parameter))
 
 
-# Keys that stand where they would be shown: in an address, in a setting, in a file.
+# Keys in places that are shown: in an address, in a setting, in a file.
 #
-# A key comes from a variable, which nothing writes down. Settings, TOML files and addresses do get written: into
-# reports, logs and records of runs. So a key that stands in one of them is refused, and the message does not repeat it.
+# A key comes from a variable, which nothing writes down. Settings, TOML files and addresses are written to reports,
+# logs and records of runs. So a key in one of them is refused, and the message does not repeat it.
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """The form in which a value names an environment variable."""

@@ -663,7 +663,7 @@ class Access:
 
     @property
     def calls_nobody(self) -> bool:
-        """Whether nobody outside this process may be asked, not by code of the user's own either."""
+        """Whether no call may leave this process, not even by code of the user's own."""
         return self.mode == "replay"
 
     @property

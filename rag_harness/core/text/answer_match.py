@@ -1,4 +1,4 @@
-"""Whether an answer says what a ground truth says, by a rule that needs no model."""
+"""The match of an answer and a ground truth, by a rule that needs no model."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _OR = re.compile(r"\b(?:or|oder|ou|o|of)\b")
 
 
 class Polarity(NamedTuple):
-    """What a text says to a question of yes or no. ``stated``: by a word of its own, as "Yes"."""
+    """The reply of a text to a question of yes or no. ``stated``: by a word of its own, as "Yes"."""
 
     affirms: bool
     stated: bool
@@ -73,7 +73,7 @@ def asks_yes_or_no(question: str) -> bool:
 
 
 def polarity(text: str) -> Polarity | None:
-    """Return what a text says; None where it says nothing."""
+    """Return the reply of a text; None where it has none."""
     plain = folded(CITATION.sub(" ", text)).strip()
     if not plain:
         return None
@@ -206,8 +206,8 @@ class Match:
     """How an answer and a ground truth agree.
 
     Attributes:
-        share: mean share of what the truth says that the answer says, in [0, 1].
-        agrees: whether the answer says what the truth says; None where the rule cannot tell.
+        share: mean share of the truth that the answer states, in [0, 1].
+        agrees: whether the answer agrees with the truth; None where the rule cannot decide.
     """
 
     share: float
@@ -392,7 +392,7 @@ class _Compared:
 
     @property
     def _yes_is_all(self) -> bool:
-        """Whether yes or no is all that has to be said."""
+        """Whether yes or no is a sufficient answer."""
         mine, its = polarity(self._truth), polarity(self._answer)
         is_plain = is_bare(self._truth) or (self._values is None and not self._added)
         is_said = bool(its and its.stated) or self._repeats
@@ -435,12 +435,12 @@ class _Compared:
 
     @property
     def _is_exact(self) -> bool:
-        """Whether each wanted value is said with its unit."""
+        """Whether each wanted value is stated with its unit."""
         return all(any(one.exact & each.exact for each in self._stated) for one in self._wanted)
 
     @cached_property
     def _has_rival_value(self) -> bool:
-        """Whether the answer has another value of the kind of a wanted one, which nobody has asked about."""
+        """Whether the answer has another value of the kind of a wanted one, which the question does not ask about."""
         known = [*stated_values(self._question, self._language), *stated_values(self._truth, self._language)]
         if self._language != ENGLISH and not _DIGIT.search(self._answer) and not _CJK.search(self._answer):
             said = [each for each in self._stated if each.is_measured]  # numbers in words are only partly known

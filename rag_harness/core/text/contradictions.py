@@ -121,7 +121,7 @@ class Matched(NamedTuple):
 
 
 class Opposed(NamedTuple):
-    """The difference of two statements: its kind, what the first says, what the second says."""
+    """The difference of two statements: its kind, the words of the first, the words of the second."""
 
     kind: str
     first: str
@@ -301,7 +301,7 @@ class Contradiction:
     Attributes:
         first, second: the statements. The first is of the text with the lower number.
         kind: "number", "date", "negation" or "version" (another version, or texts that name different editions).
-        differs: what the first says and what the second says. Of a negation: "denied" and "affirmed".
+        differs: the words of the first and of the second. Of a negation: "denied" and "affirmed".
     """
 
     first: Quote

@@ -187,7 +187,7 @@ class Figure:
         low, high: the values, in the smallest unit of the dimension; equal unless it is a range. A date is
             month · 100 + day, a time of day is in minutes.
         bound: "upper", "lower", "about" or "".
-        role: the terms of what is counted, or the word before a date or a time.
+        role: the terms of the counted things, or the word before a date or a time.
         per: the unit it is stated for ("per parcel"), or empty.
         first, last: its first and last token.
         written: its text, white space folded.

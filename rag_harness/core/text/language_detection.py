@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 # Some rules of the package are for English alone: negations, coefficients, contradictions. They would score a text in
-# another language wrongly, and ``foreign`` asks for them. Where text is prepared and not judged, ``shares`` tells the
-# languages of a document, and ``spoken`` that of a question: a few words, in one of its documents' languages.
+# another language wrongly, and ``foreign`` asks for them. Where text is prepared and not judged, ``shares`` returns the
+# languages of a document, and ``spoken`` the language of a question: a few words, in one of its documents' languages.
 
 _KNOWN = """
     en de fr es it pt nl sv da no fi pl cs hu ro tr vi id ca bg sk hr sl lt lv et sr mk be kk mn uk ru el

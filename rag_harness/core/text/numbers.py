@@ -404,7 +404,7 @@ class StatedValue:
     """A number, date, time or amount.
 
     Attributes:
-        exact: its readings: what it says, as far as can be told.
+        exact: its possible values.
         also: readings that are less than it says: the month of a date, the number of an amount.
     """
 
@@ -412,7 +412,7 @@ class StatedValue:
     also: frozenset[Reading] = frozenset()
 
     def has(self, wanted: StatedValue) -> bool:
-        """Whether this says what is wanted, or more. Two amounts of different units are different."""
+        """Whether this states the wanted value, or more. Two amounts of different units are different."""
         if wanted.exact & self.exact or _is_rounded(wanted.exact, self.exact):
             return True
         if wanted.is_like(self) and wanted.also and _is_rounded(wanted.also, self.also):
@@ -433,7 +433,7 @@ class StatedValue:
 
 
 def _is_rounded(wanted: frozenset[Reading], said: frozenset[Reading]) -> bool:
-    """Whether a number with decimals is said with fewer of them."""
+    """Whether a number with decimals is stated with fewer of them."""
     return any(
         kind == other and value % 1 and abs(value - near) <= _ROUNDED * abs(value)
         for kind, value in wanted
@@ -446,7 +446,7 @@ def _kinds(value: StatedValue) -> set[str]:
 
 
 def readings(number: str) -> list[float]:
-    """Return what a number may mean: "1,400" is 1400, and 1.4 where a comma is the decimal point."""
+    """Return the possible values of a number: "1,400" is 1400, and 1.4 where a comma is the decimal point."""
     plain = _GROUPING.sub("", number.replace("−", "-"))
     marks = _MARK.findall(plain)
     if not marks:
@@ -484,7 +484,7 @@ def unit_words() -> frozenset[str]:
 
 
 def share_stated(wanted: Iterable[StatedValue], said: Iterable[StatedValue]) -> float:
-    """Return the share of the wanted values that are said; 1 where none is wanted."""
+    """Return the share of the wanted values that are stated; 1 where none is wanted."""
     asked, there = list(wanted), list(said)
     return sum(any(each.has(one) for each in there) for one in asked) / len(asked) if asked else 1.0
 

@@ -51,7 +51,7 @@ class PageNames:
     def find(self, told: str) -> str:
         """Return the page that a name tells: its own name, or a path that ends like its path and no other's.
 
-        What stands before the whole path of a page counts for nothing: the pages may lie below another root. A folder
+        A prefix before the whole path of a page does not count: the pages may be below another root. A folder
         that is told and differs does: the same name there is another page.
         """
         if not told or told in self._names:

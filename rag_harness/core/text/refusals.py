@@ -16,7 +16,7 @@ from rag_harness.core.text.comparison import without_emphasis
 # courtesy (an apology, an offer of help, what was searched), or claims something. An answer declines where a clause
 # refuses and none claims: "I don't know why you ask, lamps can be returned within 45 days" is an answer.
 #
-# A clause refuses by the words that stand in it together, in one language: a negation with a document and a verb of
+# A clause refuses by words that it has together, in one language: a negation with a document and a verb of
 # saying, with the assistant and a verb of finding, with what is missing. ``abstention.toml`` has these words, and some
 # phrases, in English and the six languages with rules. Three words do not tell their language, so those of all are
 # looked for. ``benchmarks/refusals.py`` measures it.
@@ -94,7 +94,7 @@ class _Words(NamedTuple):
     information_not: re.Pattern[str]
 
     def has_refusal(self, clause: str, refers_back: bool) -> bool:
-        """Return whether words of a clause that stand together refuse."""
+        """Return whether words that a clause has together refuse."""
         documents = self.documents.search(clause)
         if self.insufficient.search(clause) and (documents or self.information.search(clause)):
             return True
@@ -151,7 +151,7 @@ def _tables() -> Mapping[str, Any]:
 
 
 class _Grammar(NamedTuple):
-    """Words by which the parts of a sentence are told apart, of all languages together: no two take one for another."""
+    """Words that separate the parts of a sentence, of all languages together: no two take one for another."""
 
     apology: re.Pattern[str]
     contrast: re.Pattern[str]
@@ -198,7 +198,7 @@ def _bounded(pattern: str) -> re.Pattern[str]:
 
 
 def _filled(phrase: str, table: Mapping[str, str]) -> str:
-    """Return a phrase with the words for which ``{documents}`` and ``{information}`` stand."""
+    """Return a phrase with the words of ``{documents}`` and ``{information}``."""
     for name in ("documents", "information"):
         phrase = phrase.replace(f"{{{name}}}", f"(?:{table[name]})")
     return phrase
@@ -280,13 +280,13 @@ def _languages(text: str) -> tuple[_Words, ...]:
 
 
 class _Clauses(NamedTuple):
-    """The clauses of an answer, and what they do."""
+    """The clauses of an answer, and their kinds."""
 
     text: str
     languages: tuple[_Words, ...]
 
     def kinds(self) -> set[str]:
-        """Return what the clauses do, up to the first sentence that claims something."""
+        """Return the kinds of the clauses, up to the first sentence that claims something."""
         kinds: set[str] = set()
         previous = ""
         for sentence in _SENTENCE.split(self.text.strip()):

@@ -47,7 +47,7 @@ def sentence_spans(
     wrapped: bool = False,
     clauses: bool = False,
 ) -> Iterator[Span]:
-    """Yield where the sentences of ``text[start:end]`` stand, without blank space around them.
+    """Yield the places of the sentences of ``text[start:end]``, without blank space around them.
 
     Args:
         text: a text as it was written.
@@ -108,7 +108,7 @@ def _is_short(text: str, first: int, dot: int, following: str) -> bool:
         # A bare "No." states nothing: it belongs to the sentence behind it.
         is_bare = last == "no" and not text[first:start].strip()
         return word[:1].isdigit() or (is_bare and bool(word))
-    # What stands behind a number is a unit: "within 45 ms.", "at 48 V".
+    # The letters behind a number are a unit: "within 45 ms.", "at 48 V".
     is_unit = last.isalpha() and before.rstrip()[-1:].isdigit()
     if last in _NEVER_LAST and not is_unit:
         return bool(word)

@@ -224,14 +224,14 @@ class PageTexts:
         return "" if number is None else list(self._texts)[number]
 
     def quotes(self, name: str, text: str) -> bool:
-        """Whether a text stands literally in a page, Markdown included."""
+        """Whether a page contains a text literally, Markdown included."""
         if name not in self._squeezed:
             self._squeezed[name] = " ".join(self._texts[name].split())
         return " ".join(text.split()) in self._squeezed[name]
 
     def says(self, name: str, text: str) -> bool:
         """Whether a page has a text, or a run of six words of it: a pipeline may shorten texts, or join them."""
-        # Most texts stand there literally, and need no index of all pages.
+        # Most texts are there literally, and need no index of all pages.
         return self.quotes(name, text) or self._origins.shares(text, self._numbers[name])
 
 

@@ -240,7 +240,7 @@ _CONTRASTS = "~"
 
 
 class Sense(NamedTuple):
-    """What a word states: of which pair of opposites, and which of the two."""
+    """The meaning of a word: a pair of opposites, and one of the two."""
 
     pair: int
     side: bool
@@ -261,7 +261,7 @@ def same_sense(one: str, other: str) -> bool:
 
 @cache
 def senses(word: str) -> frozenset[Sense]:
-    """Return what a lower-case word states; nothing for most words."""
+    """Return the meanings of a lower-case word; empty for most words."""
     word = _OPPOSITES_IRREGULAR.get(word, word)
     return _senses().get(word) or _senses().get(stem(word), frozenset())
 

@@ -49,7 +49,8 @@ class PassingError(UnreadableError):
 class Parsed:
     """A file's text. ``pages`` are the offsets of its pages; ``hidden`` counts invisible characters.
 
-    ``guessed`` is the charset if the file does not state it. ``unread_parts`` says what was not read, a line each.
+    ``guessed`` is the charset if the file does not state it. ``unread_parts`` are the parts that were not read, a line
+    each.
     """
 
     text: str

@@ -73,7 +73,7 @@ def is_charset(name: str) -> bool:
 def _known(declared: str) -> str:
     named = declared.strip().lower()
     with suppress(LookupError, ValueError):
-        # Some of Python's codecs are no charsets: rot13, zlib.
+        # Some of Python's codecs are not charsets: rot13, zlib.
         if codecs.lookup(named)._is_text_encoding and not named.startswith(_WIDE):
             return _READ_AS.get(named, named)
     return "utf-8"
@@ -220,5 +220,5 @@ def check_encrypted(data: bytes, suffix: str) -> None:
 
 
 def office_kind(content_types: bytes) -> str:
-    """Return docx, pptx or xlsx by what an Office file says about its parts; empty where it is none of them."""
+    """Return docx, pptx or xlsx by the parts that an Office file declares; empty for any other file."""
     return next((suffix for suffix, pattern in _OFFICE if pattern.search(content_types)), "")

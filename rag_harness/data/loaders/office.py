@@ -178,7 +178,7 @@ _LONGEST_TITLE = 300
 
 
 class OfficePackage:
-    """The parts of a file of one kind. Sizes are what the archive says, and no part gives more.
+    """The parts of a file of one kind. Sizes are those that the archive states, and no part gives more.
 
     Raises:
         UnreadableError: it is encrypted, of another kind, damaged, too large, or declares entities.
@@ -278,7 +278,7 @@ class _Seen(Exception):  # noqa: N818 - it ends the reading of a head
 
 
 def _declares(pieces: Iterator[bytes]) -> bool:
-    """Return whether XML has a DOCTYPE, which stands before its first element."""
+    """Return whether XML has a DOCTYPE, which comes before its first element."""
     found: list[str] = []
     parser = expat.ParserCreate()
 
@@ -316,7 +316,7 @@ def below(element: Element, name: str) -> Iterator[Element]:
     return (each for each in element.iter() if local(each) == name)
 
 
-# Hidden text of Word: nobody sees it, and instructions for a model may stand in it.
+# Hidden text of Word: readers do not see it, and it may contain instructions for a model.
 
 _MARK = b"vanish"
 _NO = ("0", "false", "off")
@@ -486,7 +486,7 @@ def _slides(package: OfficePackage) -> Iterator[str]:
     main = package.main()
     targets = package.targets(main)
     for each in below(package.xml(main), "sldId"):
-        # It has an id of its own beside that of the relation.
+        # It has an id of its own beside the id of the relation.
         relation = next((value for key, value in each.items() if key.endswith("}id")), "")
         if relation in targets:
             yield targets[relation][0]
@@ -631,7 +631,7 @@ def parse_sheets(data: bytes) -> Parsed:
 
 
 def _sheets(package: OfficePackage) -> Iterator[tuple[str, str, bool]]:
-    """Yield name and part of each sheet with cells, in order, and whether a reader sees it."""
+    """Yield name and part of each sheet with cells, in order, and whether it is visible."""
     main = package.main()
     targets = package.targets(main)
     for each in below(package.xml(main), "sheet"):

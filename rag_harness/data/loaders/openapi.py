@@ -24,7 +24,7 @@ from rag_harness.data.loaders.reading import parsed_file
 
 # Loader of descriptions of HTTP interfaces: OpenAPI 3 and Swagger 2, as JSON or YAML.
 #
-# Of other JSON and YAML files ``is_document`` says that they are no documents. A ``$ref`` is followed inside the file
+# ``is_document`` refuses other JSON and YAML files. A ``$ref`` is followed inside the file
 # for parameters, bodies and responses; a schema is named, never unfolded. Begin reading in ``parse``.
 
 _HEAD = 1 << 20
@@ -248,7 +248,7 @@ class _Interface:
         add_heading(self._out, level, text)
 
     def _prose(self, text: Any, below: int) -> None:
-        """Add a description. It is Markdown of its own, so it is kept as it is, its headings below ours."""
+        """Add a description. It is Markdown of its own, so it stays as it is, with its headings below ours."""
         if said(text).strip():
             self._flush()
             self._parts.append(deeper(str(text).strip(), below))

@@ -147,7 +147,7 @@ def _may_be_heading(text: str) -> bool:
     return whole and said[-1] not in ".,;" and sum(map(str.isalpha, said)) > 1
 
 
-# Tables of a PDF: lines whose words stand in columns. A PDF draws words at places, and says nothing of tables.
+# Tables of a PDF: lines whose words are in columns. A PDF draws words at places, and does not mark tables.
 
 LEAST_ROWS = 3
 _LONGEST_CELLS = 40

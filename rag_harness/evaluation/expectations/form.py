@@ -50,7 +50,7 @@ def first_error(schema: Mapping[str, Any], value: Any, characters: int) -> Valid
 
     Args:
         schema: a JSON Schema whose patterns the linear engine takes.
-        value: what was read from JSON.
+        value: the value of the JSON.
         characters: how long the JSON is. The limit of the steps grows with it.
 
     Raises:
@@ -93,7 +93,7 @@ class _Steps:
             )
 
     def counted(self, name: str, keyword: _Keyword) -> _Keyword:
-        """Return a keyword that counts its steps: the parts of its value, those that it walks, what it says."""
+        """Return a keyword that counts its steps: the parts of its value, those that it walks, its message."""
 
         def check(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
             self.take(1 + _parts(wanted) + _walked(name, value))
@@ -332,7 +332,7 @@ class Json(ExpectationKind):
 
 
 def read_json_answer(text: str) -> Any:
-    """Return what an answer says in JSON.
+    """Return the value of the JSON in an answer.
 
     Raises:
         ValueError: it is none.

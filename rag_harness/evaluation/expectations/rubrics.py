@@ -48,7 +48,7 @@ class Similar(ExpectationKind):
 
 
 def words_problem(text: object, why: str = "A rubric is one criterion") -> str:
-    """Return what is wrong with a text of few words; empty where nothing is."""
+    """Return the fault of a text of few words; empty without one."""
     if problem := text_problem(text):
         return problem
     count = len(str(text).split())
@@ -95,7 +95,7 @@ class Criterion:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What a judge is asked, each met or not met: of a scale, whether the answer reaches each level."""
+        """The criteria that a judge is asked, each met or not met. A scale has one for each level to reach."""
         if not self.levels:
             return (self.text,)
         return tuple(f"On the scale {self.text!r} the answer is at {level!r} or above." for level in self.levels[1:])
@@ -108,8 +108,8 @@ class Rubric:
     Attributes:
         name: name of its file, without the ending.
         criteria: its criteria, scales among them.
-        experiments: those that it is measured for without being asked for.
-        about: what it is about, for people.
+        experiments: those that it is measured for without a request.
+        about: its subject, for people.
     """
 
     name: str
@@ -220,10 +220,10 @@ def rubric_named(name: str, rubrics: Mapping[str, Rubric], folder: Path) -> Rubr
     return rubrics[name]
 
 
-# Criteria that ask whether an answer states a fact: they can be held against a text without a judge of words.
+# Criteria that ask whether an answer states a fact: a text can be compared with them without a judge of words.
 #
-# ``says that opened goods are excluded`` is the statement ``opened goods are excluded``. What else a criterion may ask
-# of an answer, its tone or its form, is no fact.
+# ``says that opened goods are excluded`` is the statement ``opened goods are excluded``. Other criteria, about tone or
+# form, are not about facts.
 
 _SUBJECT = r"(?:(?:the |this )?(?:answer|response|reply|it) )?(?:(?:also|clearly|correctly|explicitly) )?"
 _NOT = r"(?P<not>(?:does not |doesn't |must not |should not |never )|)(?:must |should |has to )?"

@@ -51,9 +51,9 @@ class Snapshot(ExpectationKind):
 
 
 def renewed(demand: Expectation, text: str) -> Expectation:
-    """Return a snapshot as an update leaves it: with the present answer, unless it says what the kept one says.
+    """Return a snapshot as an update leaves it: with the present answer, unless it agrees with the stored one.
 
-    An empty answer, and one that is too long to be looked at, is not kept.
+    An empty answer, and one that is too long to be checked, is not stored.
     """
     if not text.strip() or len(text) > LONGEST:
         return demand
@@ -68,7 +68,7 @@ class _Word(NamedTuple):
 
 
 def _change(demand: Expectation, now: str) -> Finding | None:
-    """Return what has changed, from the first to the last word that differs; None where nothing has."""
+    """Return the change, from the first to the last word that differs; None without one."""
     was, counts_case = AnswerSeen(demand.was or "").words, bool(demand.options.get("case"))
     old, new = _words(was, counts_case), _words(now, counts_case)
     if [each.text for each in old] == [each.text for each in new]:
@@ -146,7 +146,7 @@ def write_snapshots(file: Path, answers: Mapping[str, str]) -> None:
         whole = Path(folder) / file.name
         collection = SnapshotCollection(location=str(whole))
         for name, text in answers.items():
-            # What stands behind a lone carriage return would be lost when the file is read.
+            # Text behind a lone carriage return would be lost when the file is read.
             lines = text.replace("\r\n", "\n").replace("\r", "\n")
             collection.add(Snapshot(name=name, data=lines.encode("utf-8", "replace").decode()))
         _serializer().write_file(collection)

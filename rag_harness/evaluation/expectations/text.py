@@ -26,7 +26,7 @@ from rag_harness.records.expectations import (
 
 # Kinds that look for texts in an answer. Case, runs of blanks and citation marks do not count, nor marks of emphasis.
 #
-# A number is found whole: "5 days" does not stand in "45 days".
+# A number is found whole: "5 days" is not in "45 days".
 
 _ENDING = re.compile(r"(?<=\w)(?:\\[.?]|[,;:!])+\Z")
 """Punctuation at the end of a word, escaped."""
@@ -42,7 +42,7 @@ def _pattern(wanted: str, case: bool) -> re.Pattern[str]:
     wanted = without_emphasis(wanted)
     # A mark between two words leaves a blank before the full stop. No part of the pattern can match in two ways.
     words = [_ENDING.sub(lambda mark: r"\s*" + mark[0], re.escape(word)) for word in wanted.split()]
-    # "5 days" does not stand in "45 days", nor "4.90" in "14.90" or "4.905".
+    # "5 days" is not in "45 days", nor "4.90" in "14.90" or "4.905".
     before = r"(?<!\d)(?<!\d[.,])" if wanted.split(maxsplit=1)[0][0].isdigit() else ""
     behind = r"(?!\d)(?![.,]\d)" if wanted.rsplit(maxsplit=1)[-1][-1].isdigit() else ""
     return re.compile(before + r"\s+".join(words) + behind, 0 if case else re.IGNORECASE)
@@ -318,7 +318,7 @@ class Number(ExpectationKind):
 
 @lru_cache(maxsize=8192)
 def _numbers(text: str) -> tuple[tuple[int, str, tuple[float, ...]], ...]:
-    """Return where each number of a text begins, its text and what it may mean.
+    """Return where each number of a text begins, its text and its possible values.
 
     Attribution looks through the same chunks for each expectation that an answer breaks.
     """

@@ -37,7 +37,7 @@ _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class SaidLine(BaseModel):
-    """A message that was said before the question."""
+    """A message before the question."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow")
     role: Literal["user", "assistant"]
@@ -336,7 +336,7 @@ async def score_file(
         asked: the requested measures.
         judge: the judge.
         settings: number of answers in flight, and seconds for each.
-        abstains: decides whether an answer abstains, where its line does not say so.
+        abstains: decides whether an answer abstains, where its line does not state it.
 
     Raises:
         DataError: the answers cannot be read; lists every problem.

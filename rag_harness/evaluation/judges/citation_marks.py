@@ -37,7 +37,7 @@ from rag_harness.evaluation.measures.opinion import (
 
 # Removes citation marks from an answer before it is judged, and gives them back as each claim's citations.
 #
-# A mark is no claim. Judged as text, ``[Source 2]`` would be a "claim" of its own, or change the verdict of a
+# A mark is not a claim. Judged as text, ``[Source 2]`` would be a "claim" of its own, or change the verdict of a
 # sentence.
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
@@ -164,7 +164,7 @@ def _as_one(marks: Sequence[MarksSideBySide]) -> MarksSideBySide:
 
 
 class CitationsOff(JudgeAround):
-    """A judge that never sees the marks of an answer."""
+    """A judge that does not get the marks of an answer."""
 
     @cached_property
     def revision(self) -> str:
@@ -201,13 +201,13 @@ class _Cited:
 # Gives claims their places in an answer, and the citations of their sentence.
 #
 # A mark is a citation of the claim before it (``Unmarked``). A judge that splits a sentence into several claims leaves
-# those before the last one without it, though a mark at the end of a sentence stands for the whole sentence.
+# those before the last one without it, though a mark at the end of a sentence is about the whole sentence.
 
 
 def placed_claims(plain: Unmarked, claims: Sequence[Claim]) -> list[Claim]:
     """Return claims of an answer without marks, with their places in the answer as it was given and their citations.
 
-    A claim without a place is put where the sentence stands that has most of its words. A claim without a mark of its
+    A claim without a place gets the place of the sentence that has most of its words. A claim without a mark of its
     own has the next mark in its sentence.
     """
     sentences = Sentences(plain.text)
@@ -242,7 +242,7 @@ class Sentences:
         return self._text[start:end] if start >= 0 else ""
 
     def place_of(self, claim: str) -> tuple[int, int]:
-        """Return where the sentence stands that has most words of ``claim``, the first of equals; -1 if none has."""
+        """Return the place of the sentence that has most words of ``claim``, the first of equals; -1 if none has."""
         wanted = _words(claim)
         shared = ((len(wanted & words), span) for words, span in zip(self._words, self._spans, strict=True))
         count, span = max(shared, key=lambda each: each[0], default=(0, (-1, -1)))
@@ -276,7 +276,7 @@ def _words(text: str) -> set[str]:
 
 
 class ClaimByClaim(CitationsOff):
-    """A judge that never sees the marks of an answer, and says which sources support its claims."""
+    """A judge that does not get the marks of an answer, and states which sources support its claims."""
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
         said = super().opinion(material, asks)
@@ -284,7 +284,7 @@ class ClaimByClaim(CitationsOff):
 
 
 class _WithCitations:
-    """An opinion that also says which sources support each claim. Citations are worked out once."""
+    """An opinion that also states which sources support each claim. Citations are computed once."""
 
     def __init__(self, said: Opinion, judge: Judge, material: Material, asks: Collection[JudgeQuestion]) -> None:
         self._said, self._judge, self._material, self._asks = said, judge, material, asks

@@ -64,7 +64,7 @@ def read_verdicts(text: str, count: int, words: Mapping[str, float], passages: i
 
 
 def entries_of(text: str, count: int) -> list[list[Mapping[str, Any]]] | Missing:
-    """Return what a reply says of each of the items 1 to ``count``; or why nothing of it can be read."""
+    """Return the entries of a reply for the items 1 to ``count``; or the reason why none can be read."""
     entries = objects_of(json_of(text), "verdicts")
     if entries is None:
         return Missing.UNREADABLE
@@ -190,9 +190,9 @@ _REMEMBERED = 4096
 
 
 class Shared(Generic[_T]):
-    """Results by key. A row waits for work that is under way, and gets the kept result of finished work.
+    """Results by key. A row waits for work that is under way, and gets the stored result of finished work.
 
-    Failed work is not kept: the next row tries again. Work goes on when the row that started it is cancelled, for
+    Failed work is not stored: the next row tries again. Work goes on when the row that started it is cancelled, for
     others may wait for it; its own limits bound it.
     """
 

@@ -76,9 +76,9 @@ class TurnRules:
     """Answers criteria about one answer to a turn.
 
     Args:
-        judge: its verdicts say which statements a text supports.
-        material: the answer, with what was said before.
-        asks: what the judge is asked anyway.
+        judge: its verdicts decide which statements a text supports.
+        material: the answer, with the messages before it.
+        asks: the questions that the judge is asked anyway.
     """
 
     def __init__(self, judge: Judge, material: Material, asks: Collection[JudgeQuestion]) -> None:
@@ -126,15 +126,15 @@ class TurnRules:
         return self._quoted(criterion, None, unsupported, "whether it contradicts what was said words do not tell")
 
     async def _unsupported_by(self, said: list[str], spans: list[Span]) -> Span | None:
-        """Return the first of these sentences that what was said does not support; None where it supports them all."""
+        """Return the first of these sentences that the earlier messages do not support; None where they support all."""
         material = replace(self._material, contexts=tuple(said))
         verdicts = (await self._judge.opinion(material, self._asks).supported("answer", "contexts")).each
-        # The embedded judge holds a claim with another figure at one half, which is no support here.
+        # The embedded judge scores a claim with another figure one half, which does not count as support here.
         supported = [each.claim for each in verdicts if each.value is not None and each.value > MEETS_FROM]
         return next((span for span in spans if not any(_within(span, (c.start, c.end)) for c in supported)), None)
 
     async def _corrects(self, criterion: str, truth: str) -> CriterionVerdict:
-        """Return the probability that the answer states what is right: the highest of the ground truth's sentences."""
+        """Return the probability that the answer is right: the highest of the ground truth's sentences."""
         sentences = [truth[start:end] for start, end in sentence_spans(truth)]
         wanted = [each for each in sentences if len(each.split()) >= _FEWEST_WORDS] or [truth]
         material = replace(self._material, quotes=tuple(wanted))
@@ -209,12 +209,12 @@ _WRITING = "turn_question"
 
 
 def in_conversations(judge: Judge, parts: JudgeParts) -> Judge:
-    """Return ``judge``, made from ``parts``, as one that sees what was said before an answer."""
+    """Return ``judge``, made from ``parts``, as one that gets the messages before an answer."""
     return InConversation(judge, (lambda: asking_of(CountedParts(parts), shares=True)) if judge.asks_model else None)
 
 
 class InConversation(JudgeAround):
-    """A judge that sees what was said before an answer.
+    """A judge that gets the messages before an answer.
 
     Args:
         judge: the judge.
@@ -235,7 +235,7 @@ class InConversation(JudgeAround):
         return str(identity(asks)) if identity else ""
 
     def identity_of_turns(self) -> str:
-        """Return the digest of what decides what is shown of a conversation."""
+        """Return the digest of the settings that decide which part of a conversation is shown."""
         return json_digest([prompt(_WRITING), REVISIONS["judges/turns"]])
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
@@ -257,7 +257,7 @@ class InConversation(JudgeAround):
         return _OfTurn(self._judge.opinion(shown, others), lambda: self._to_the_question_written_out(material))
 
     async def _weighed(self, now: Material, so_far: Material) -> Relevancy:
-        """Return the mean relevancy of an answer to what is asked now and to all that was asked so far."""
+        """Return the mean relevancy of an answer to the present question and to all questions so far."""
         first, second = await self._relevancy(now), await self._relevancy(so_far)
         if first.value is None or second.value is None:
             return first if first.value is None else second
@@ -278,7 +278,7 @@ class InConversation(JudgeAround):
 
 
 def in_conversation(material: MaterialOfTurn) -> str:
-    """Return what was said before, and below it the question."""
+    """Return the earlier messages, and below them the question."""
     return (
         f"(The conversation so far, the oldest first.)\n{_lines(material.said)}\n\n"
         f"(What the user asks now, after all this. It is the question.)\n{material.question}"
@@ -349,7 +349,7 @@ class _OfTurn(_Around):
 
 
 class _ByRules(_Around):
-    """An opinion whose judge tells only facts: rules answer what is asked about turns."""
+    """An opinion whose judge decides only on facts: rules answer the questions about turns."""
 
     def __init__(self, said: Opinion, rules: TurnRules) -> None:
         super().__init__(said)

@@ -132,7 +132,7 @@ class PooledReadings:
         """Return the reading of each of ``texts``.
 
         Raises:
-            RecordingMissError: one is not kept and this mode may not ask the model.
+            RecordingMissError: one is not stored and this mode may not ask the model.
         """
         keys = [key_of(*each) for each in texts]
         kept = dict(zip(keys, self._store.get(keys), strict=True))
@@ -193,8 +193,8 @@ class EncoderOpinion:
 
     Attributes:
         material: the answer.
-        family: knows what the model is asked.
-        readings: what the model has said of texts.
+        family: the family of the model, with its input.
+        readings: the stored results of the model for texts.
         english: whether the model was trained on English alone. Other languages are then not judged.
     """
 
@@ -483,7 +483,7 @@ class SequenceToSequence(PairReading):
         """The model, whose vocabulary was looked at.
 
         Raises:
-            PrerequisiteError: the two words stand elsewhere: it is another model than its name says.
+            PrerequisiteError: the two words are elsewhere: it is not the model that its name states.
         """
         there = dict(zip(_WORDS, self.loaded.tokenizer.convert_ids_to_tokens(list(_WORDS)), strict=True))
         if there != _WORDS:
@@ -564,9 +564,9 @@ class TokenClassifier:
         return ClaimSupport(value, alone, f"not supported: {said}" if said else "", words)
 
     def _prompts(self, question: str, text: str, passages: Sequence[str]) -> list[str]:
-        """Return what the text is compared with, where all passages do not fit into one input.
+        """Return the texts that the text is compared with, where all passages do not fit into one input.
 
-        No prompt, where the text leaves no room for a passage.
+        No prompt, where the text leaves no space for a passage.
         """
         used, longest = self.loaded.counts([text])[0] + _SPARE, self.loaded.longest
         room = longest - used - self.loaded.counts([_prompt(question, [""] * len(passages))])[0]
@@ -654,7 +654,7 @@ class EncoderJudge:
         parts: parts of the run.
 
     Raises:
-        PrerequisiteError: the settings name no model that can judge; says why.
+        PrerequisiteError: the settings name no model that can judge. The message has the reason.
     """
 
     name = "encoder"

@@ -89,7 +89,7 @@ def known_format(model: str) -> InputFormat | None:
 
 
 def format_of(model: str, architectures: Sequence[str]) -> InputFormat | None:
-    """Return how a model is asked, by its name, or by the architectures in its config; None where nobody can know."""
+    """Return the input format of a model, by its name, or by the architectures in its config; None if unknown."""
     family = family_of(architectures)
     known = known_format(model)
     if known is not None:
@@ -368,7 +368,7 @@ def load_classifier(named: NamedModel, precision: str, device: str) -> LoadedCla
     """Load a model from its folder. Nothing is downloaded, and no code of the model is run.
 
     Raises:
-        PrerequisiteError: a package is missing, or the files cannot be loaded; says why.
+        PrerequisiteError: a package is missing, or the files cannot be loaded. The message has the reason.
     """
     with IMPORTING:
         # Set before the import: no telemetry, and no tokenizer threads, which a fork would break.

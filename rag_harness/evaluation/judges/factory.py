@@ -55,9 +55,10 @@ from rag_harness.models.model_names import chat_name, judge_name
 from rag_harness.records.experiment_names import silent_reason
 from rag_harness.stats.agreement import panel_values
 
-# Criteria that ask whether an answer states a fact, for a judge that only says which statements a text supports.
+# Criteria that ask whether an answer states a fact. They suit a judge that only decides which statements a text
+# supports.
 #
-# What else a criterion may ask of an answer, its tone or its form, such a judge cannot tell.
+# Such a judge cannot decide on other criteria, about tone or form.
 
 NO_FACT = 'this judge tells only whether an answer states a fact: write "says that …", or name a judge with an LLM'
 
@@ -88,19 +89,19 @@ async def _met(judge: Judge, material: Material, criterion: str, asks: Collectio
     return CriterionVerdict(criterion, round(1 - value, 6) if absent else value, reason=why)
 
 
-# Answers every question for every judge: what it does not say itself is asked of it in another way.
+# Answers every question for every judge: a question that a judge does not answer itself is put in another way.
 #
 # A judge that has the method ``criteria`` is asked once about all criteria. Any other judge is asked which facts the
-# answer states. How near an answer is to a text is no opinion: the run's embedder tells.
+# answer states. The similarity of an answer to a text needs no judge: the run's embedder computes it.
 
 
 class AllQuestions(ClaimByClaim):
-    """A judge that never sees the marks of an answer, and answers the questions ``CITATIONS`` and ``CRITERIA``, too.
+    """A judge that does not get the marks of an answer, and answers the questions ``CITATIONS`` and ``CRITERIA``, too.
 
     Args:
         judge: the judge.
         embedder: returns the run's embedder, for how near an answer is to a text.
-        request: what the profile sets or drops of its requests, which also decides what a model says.
+        request: the fields that the profile sets or drops. They also affect the replies of a model.
     """
 
     def __init__(self, judge: Judge, embedder: Callable[[], TextEmbedder], request: str = "") -> None:
@@ -127,7 +128,7 @@ class AllQuestions(ClaimByClaim):
 
 
 class _AllAnswered:
-    """An opinion that also says which criteria an answer meets. They are judged once."""
+    """An opinion that also states which criteria an answer meets. They are judged once."""
 
     def __init__(
         self,
@@ -182,7 +183,7 @@ def _placed(plain: Unmarked, said: CriterionVerdict) -> CriterionVerdict:
 
 
 def create_judge(parts: JudgeParts, bare: Judge | None = None) -> Judge:
-    """Return the judge of a run, made from its parts, or of one that is made. It never sees citation marks.
+    """Return the judge of a run, made from its parts, or of one that is made. It does not get citation marks.
 
     Raises:
         RegistryError: no judge has the name in the settings.

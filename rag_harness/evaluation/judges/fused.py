@@ -173,7 +173,7 @@ class Tools:
 
 
 class FusedOpinion:
-    """What the judge says of one answer."""
+    """The judge's opinion of one answer."""
 
     def __init__(self, tools: Tools, material: Material, asks: Collection[JudgeQuestion]) -> None:
         self._tools, self._material, self._asks = tools, material, asks
@@ -277,7 +277,7 @@ class FusedOpinion:
         raise miss
 
     def _ways(self, ask: Support, by_each: bool) -> Sequence[AskedSupport]:
-        """Return how to ask for support: citations share the call with faithfulness, where they are asked for.
+        """Return how to ask for support: citations share the call with faithfulness, where they are requested.
 
         A recording of a run with other measures may have the call in the other form.
         """

@@ -64,7 +64,7 @@ async def ask_level(asking: JudgeChat, question: str, answer: str, scale: Criter
 
 
 def level_of(logprobs: Mapping[str, float], levels: Sequence[str]) -> LevelReached | None:
-    """Return the mean level by the probabilities of their numbers; None where these are not most of what was likely.
+    """Return the mean level by the probabilities of their numbers; None where these are not most of the probability.
 
     Args:
         logprobs: natural logarithm of the probability of each first token of the reply.
@@ -204,7 +204,7 @@ class PassageSupport(PassageVerdict):
 
     Attributes:
         by: value, quote and remark of each passage that supports the claim, by its number from 1; None where they
-            cannot be read, and ``missing`` then says why.
+            cannot be read; ``missing`` then explains it.
         needs: whether the claim needs a source.
     """
 
@@ -443,7 +443,7 @@ _QUESTIONS = list_schema(TEXT, QUESTIONS_OF_AN_ANSWER, QUESTIONS_OF_AN_ANSWER)
 class Split:
     """The parts of a text.
 
-    ``claims`` and ``questions`` are None where they were not asked for, or cannot be read; ``again`` says that the
+    ``claims`` and ``questions`` are None where they were not requested, or cannot be read; ``again`` says that the
     judge was asked a second time.
     """
 
@@ -459,7 +459,7 @@ class Split:
 
 
 async def split(asking: JudgeChat, question: str, text: str, wanted: SplitParts) -> Split:
-    """Return the parts of ``text``. Unreadable parts are asked for once more.
+    """Return the parts of ``text``. Unreadable parts are requested once more.
 
     Raises:
         ModelOutputError: the text is too long.

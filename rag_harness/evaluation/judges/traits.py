@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgeTraits:
-    """The attributes of a judge of these names. One that does not state them is taken as it stands here.
+    """The attributes of a judge of these names. One that does not state them has these values.
 
     Attributes:
         asks_model: whether it asks the chat model of role ``judge``; None where it does not say.
         deterministic: whether it says the same of the same answer, however often it is asked.
-        reads_conversation: whether it understands a question with what was said before it. One that compares words does
+        reads_conversation: whether it understands a question with the messages before it. One that compares words does
             not.
     """
 
@@ -48,13 +48,13 @@ _NAMES = ("asks_model", "deterministic", "reads_conversation")
 
 
 def traits(judge: Any) -> JudgeTraits:
-    """Return what a judge, or its class, says of itself."""
+    """Return the traits that a judge, or its class, states."""
     stated = {name: said for name in _NAMES if (said := stated_truth(judge, name)) is not None}
     return JudgeTraits(**stated)
 
 
 def traits_of(settings: Settings) -> JudgeTraits:
-    """Return what the judge that the settings name says of itself; nothing, where it is not installed here.
+    """Return the traits of the judge that the settings name; none where it is not installed here.
 
     It is made only where its class does not tell.
     """
@@ -107,7 +107,7 @@ def _factory(name: str) -> Any:
 
 
 def _class_of(factory: Any) -> type | None:
-    """Return the class of what a factory makes: it is this class, or its annotation names one."""
+    """Return the class of a factory's product: it is this class, or its annotation names one."""
     if isclass(factory):
         return factory
     try:
@@ -118,7 +118,7 @@ def _class_of(factory: Any) -> type | None:
 
 
 class JudgeAround:
-    """A judge with something put around it, which says of itself what the judge does."""
+    """A judge with a wrapper, which states the traits of the judge."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
@@ -158,7 +158,7 @@ def _made(factory: Any, settings: Settings) -> Any:
 
 
 class PartsAround:
-    """The parts of a run as they are; a class derived from this changes its chat models, or what it keeps."""
+    """The parts of a run as they are; a class derived from this changes its chat models, or its stores."""
 
     def __init__(self, parts: JudgeParts) -> None:
         self._parts = parts
@@ -190,7 +190,7 @@ class PartsAround:
         return self.around(self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens))
 
     def around(self, model: ChatModel) -> ChatModel:
-        """Return what the judge asks in place of ``model``."""
+        """Return the model that the judge asks instead of ``model``."""
         return model
 
     def embedder(self, model: str = "") -> TextEmbedder:
@@ -236,7 +236,7 @@ def count_elsewhere(spent: JudgingCost) -> None:
 
 
 class CountedParts(PartsAround):
-    """The parts of a run, whose chat models count what they are asked."""
+    """The parts of a run, whose chat models count their calls."""
 
     def around(self, model: ChatModel) -> ChatModel:
         return _CountedChat(model)

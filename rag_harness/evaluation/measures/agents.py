@@ -69,7 +69,7 @@ def untold_steps(row: ExperimentResult) -> str:
 
 
 def untold_searches(row: ExperimentResult) -> str:
-    """Return why nobody can tell how many searches there were; empty where each is a step.
+    """Return why the number of searches is not known; empty where each is a step.
 
     A pipeline with a flat trace sums its stages by name.
     """
@@ -78,15 +78,15 @@ def untold_searches(row: ExperimentResult) -> str:
 
 
 def untold_search(row: ExperimentResult) -> str:
-    """Return why nobody can tell whether the trial searched at all; empty where its steps say it."""
+    """Return why it is not known whether the trial searched at all; empty where its steps tell."""
     return untold_steps(row) or _unseen(row)
 
 
 def untold_hits(row: ExperimentResult) -> str:
-    """Return why nobody can tell what searches found; empty where they say it, or found nothing.
+    """Return why the hits of searches are not known; empty where their steps have them, or nothing was found.
 
-    A row does not tell a search that found nothing from one that keeps its hits to itself. Where no search has hits
-    and the trial has some, they were kept.
+    A row does not distinguish a search that found nothing from a search that hides its hits. Where no search has hits
+    and the trial has some, they were hidden.
     """
     searching = _searching(row)
     is_kept = searching and not any(each.hits for each in searching) and (row.candidates or row.retrieved_chunks)
@@ -276,7 +276,7 @@ class NeedlessSearches(RowMeasure):
 
 
 def _folded(asked: Any) -> str:
-    """Return what was asked, without what makes no other question of it."""
+    """Return a query without case and punctuation, which do not make it another query."""
     if isinstance(asked, str):
         return " ".join(words_of(asked)) or asked.casefold().strip()
     if isinstance(asked, dict):

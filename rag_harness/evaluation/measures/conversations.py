@@ -53,7 +53,7 @@ class TurnMeasure(JudgedMeasure):
 
     @abstractmethod
     def criteria(self, material: Material) -> Sequence[str]:
-        """Return what is asked about an answer."""
+        """Return the criteria that are asked about an answer."""
 
     async def judge(self, material: Material, opinion: Opinion) -> Score:
         return score_of(await criteria_met(opinion, self.criteria(material)))
@@ -62,17 +62,17 @@ class TurnMeasure(JudgedMeasure):
 class Retention(TurnMeasure):
     """1 if the answer asks for nothing that the user has said, and contradicts nothing said before by either side.
 
-    An answer that says openly that it puts right what was said contradicts nothing.
+    An answer that openly corrects an earlier message contradicts nothing.
     """
 
     called = "retention"
 
     def applies(self, case: Case) -> str:
-        """Return why nothing was said before."""
+        """Return why the turn has no earlier messages."""
         return "" if case.query.history else _FIRST
 
     def undefined(self, material: Material) -> str:
-        """Return why there is nothing to keep in mind, or nothing said that could fail to."""
+        """Return why earlier messages are missing, or the answer states nothing."""
         if not said_before(material):
             return _FIRST
         return _SILENT if material.abstained and "?" not in material.answer else ""
@@ -190,7 +190,7 @@ class CarriedMaterial(Material):
     """Claims of an answer, as quotes, and contexts of earlier turns.
 
     Attributes:
-        claims: of each quote, what faithfulness said of it: plain JSON.
+        claims: the detail of faithfulness for each quote: plain JSON.
         all_claims: number of all claims of the answer.
         turns: the turn of each context.
         left_out: characters of earlier contexts that were too much to be given.
@@ -210,11 +210,11 @@ class LateMeasure(JudgedMeasure):
 
     @abstractmethod
     def later(self, material: Material, said: Score, earlier: EarlierContexts | str) -> Material | Score:
-        """Return what a judge is asked about, or the score where it need not be asked.
+        """Return the material of a judge, or the score where it need not be asked.
 
         Args:
             material: the answer.
-            said: its score of the measure that this one builds on.
+            said: its score of the measure on which this one is based.
             earlier: contexts of earlier turns, or why they are not known.
         """
 

@@ -42,7 +42,7 @@ class Rightness:
     Attributes:
         value: mean share of the parts of the gold that the answer has, in [0, 1]; None where the case has no gold, or
             where the rule cannot tell whether the answer is right.
-        right: whether the answer says what the gold says; for an unanswerable case, whether the answer declines.
+        right: whether the answer agrees with the gold; for an unanswerable case, whether the answer declines.
     """
 
     value: float | None
@@ -132,7 +132,7 @@ def correctness(case: Case, row: ExperimentResult) -> Correctness:
 
 
 def _by_expectations(case: Case, row: ExperimentResult) -> Correctness | None:
-    """Return what the expectations say: not checked where a model has to be asked, None where others decide first."""
+    """Return the result of the expectations: not checked where a model must be asked, None if others decide first."""
     found = found_among(case, row, [each for each in case.expect if not needs_model(each)])
     if any(each.kept is False for each in found):
         return Correctness(False, EXPECTATIONS)
@@ -173,9 +173,9 @@ class Correct(RowMeasure):
 
 
 def _recorded(case: Case, row: ExperimentResult) -> Correctness | None:
-    """Return what the row says; None where it says nothing, or may have been made with other gold.
+    """Return the value in the row; None where it has none, or may have been made with other gold.
 
-    Millions of rows are read, and to compare a text takes milliseconds. A row does not tell what was expected of it.
+    Millions of rows are read, and to compare a text takes milliseconds. A row does not have its expectations.
     """
     is_same = (row.ground_truth, row.answerable) == (case.ground_truth, case.answerable)
     if case.expect or not is_same or row.correct_by not in (BY_DECLINING, RULE):
@@ -184,5 +184,5 @@ def _recorded(case: Case, row: ExperimentResult) -> Correctness | None:
 
 
 def by_judge(measure: str, value: float) -> float:
-    """Return 1 where the value of a judged measure makes an answer right, else 0. Expectations must all be kept."""
+    """Return 1 where the value of a judged measure makes an answer right, else 0. Expectations must all be met."""
     return float(value >= (1.0 if measure == EXPECTATIONS else MEETS_FROM))

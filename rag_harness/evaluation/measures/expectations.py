@@ -119,7 +119,7 @@ def criteria_of(expected: Sequence[ExpectationResult]) -> list[str]:
 
 
 def as_judged(expected: Sequence[ExpectationResult], detail: Mapping[str, Any] | None) -> list[ExpectationResult]:
-    """Return expectations with what a model said of them, from the detail of a score."""
+    """Return expectations with a model's findings, from the detail of a score."""
     said = {each["expectation"]: each for each in (detail or {}).get("expectations", ())}
     return [_told(each, said.get(str(each.expectation))) for each in expected]
 
@@ -133,7 +133,7 @@ def _told(each: ExpectationResult, said: Mapping[str, Any] | None) -> Expectatio
 
 
 async def _judged(expected: Sequence[ExpectationResult], opinion: Opinion) -> list[ExpectationResult]:
-    """Return expectations with what a model says of those that the row does not tell. A failure is a reason."""
+    """Return expectations, with a model's findings where the row does not decide. A failure is a reason."""
     wanted = criteria_of(expected)
     met: dict[str, CriterionVerdict] = {}
     if wanted:
@@ -270,7 +270,7 @@ def numbers_kept(case: Case, row: ExperimentResult, expected: Sequence[Expectati
 
 
 def found_among(case: Case, row: ExperimentResult, expected: Sequence[Expectation]) -> list[ExpectationResult]:
-    """Return each of these expectations, and what was found in an answer. None of them needs a model."""
+    """Return each of these expectations with its finding in an answer. None of them needs a model."""
     return looked_at(expected, _seen(case, row, explained=False))
 
 
@@ -337,7 +337,7 @@ class RubricMeasure(JudgedMeasure):
 
 
 class _Found:
-    """A criterion with its value in [0, 1], and what is said of it."""
+    """A criterion with its value in [0, 1] and its explanation."""
 
     def __init__(self, criterion: Criterion, value: float | None, said: str, start: int = -1, end: int = -1) -> None:
         self.criterion, self.value, self.said, self.start, self.end = criterion, value, said, start, end
@@ -425,7 +425,7 @@ def also_asking(material: Material, measures: Sequence[JudgedMeasure]) -> Materi
 
 
 def kept_of_rubrics(details: Mapping[str, Mapping[str, Any]]) -> list[ExpectationResult]:
-    """Return what a judge found of each criterion, of rubrics and of turns, from the details of scores by measure."""
+    """Return a judge's finding on each criterion, of rubrics and of turns, from the details of scores by measure."""
     return [
         ExpectationResult(
             Expectation("rubric", said["expectation"]),

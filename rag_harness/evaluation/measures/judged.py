@@ -369,7 +369,7 @@ class NuggetRecall(AgainstGroundTruth):
         return Score(min(1.0, there / sum(weights)), detail=detail)
 
     def counts(self, value: float) -> float:
-        """Return what a nugget counts whose support by the answer is ``value``, in [0, 1]."""
+        """Return the weight of a nugget whose support by the answer is ``value``, in [0, 1]."""
         return value
 
 

@@ -35,7 +35,7 @@ NO_RELEVANT = "no relevant document"
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One measure of one row. ``value`` is None where it could not be measured, and ``reason`` then says why.
+    """One measure of one row. ``value`` is None where it could not be measured; ``reason`` then explains it.
 
     ``undefined`` says that the measure has no meaning for this row ("no context"), so that there was nothing to
     measure.
@@ -63,7 +63,7 @@ class Measure(Protocol):
         unit: unit of a value, and of the mean.
         better: "higher" or "lower": which values are better.
         worst: value of a case without an answer (error, lost); None leaves such a case out.
-        needs: what an experiment must do. Where it never does that, no case has a value.
+        needs: the tasks that an experiment must do: retrieval, answer. Where it does not, no case has a value.
         cutoff: number of hits that count; None where the measure has no such limit.
     """
 

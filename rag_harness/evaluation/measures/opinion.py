@@ -76,7 +76,7 @@ class Verdict:
     """A judge's verdict on one claim.
 
     ``value`` is 1 if the claim is supported, 0 if not; some judges give a probability. It is None where there is no
-    verdict, and ``reason`` then says why. ``passage`` is the position of the supporting passage, from 0.
+    verdict; ``reason`` then explains it. ``passage`` is the position of the supporting passage, from 0.
     """
 
     claim: Claim
@@ -137,7 +137,7 @@ class Opinion(Protocol):
 
 
 class Judge(Protocol):
-    """Answers the questions of judged measures: an LLM of role ``judge``, or the embedded judge. Reports say which.
+    """Answers the questions of judged measures: an LLM of role ``judge``, or the embedded judge. Reports name it.
 
     ``asks_model``, ``deterministic`` and ``reads_conversation`` are read before the first question, from the class
     where it has all three. A judge without them counts as one that asks no model, may change its verdicts, and reads
@@ -161,7 +161,7 @@ class Judge(Protocol):
 
     @property
     def reads_conversation(self) -> bool:
-        """Whether it understands a question with what was said before it; one that compares words does not."""
+        """Whether it understands a question with the messages before it; one that compares words does not."""
         ...
 
     @property
@@ -358,7 +358,7 @@ class OpinionOfNearness(Protocol):
         """Return the cosine of the answer and ``text``, in [-1, 1].
 
         Raises:
-            RagHarnessError: it cannot be told, with the reason.
+            RagHarnessError: it cannot be computed. The message has the reason.
         """
         ...
 
@@ -461,7 +461,7 @@ class AsksOfTurns(Protocol):
     """A measure that asks criteria about answers to turns."""
 
     def criteria(self, material: Material) -> Sequence[str]:
-        """Return what is asked about an answer; nothing where the measure asks nothing about it."""
+        """Return the criteria that are asked about an answer; empty where the measure asks none."""
         ...
 
 
@@ -524,7 +524,7 @@ class MaterialOfTurn(MaterialOfCase):
     ``question`` is the turn's own words; ``contexts`` are those of this turn alone.
 
     Attributes:
-        said: what was said before, the oldest first: as much of it as a judge is shown.
+        said: the earlier messages, the oldest first: as many as the judge gets.
         left_out: how many older messages a judge is not shown.
         kinds: which of the kinds that measures ask about the turn is of.
     """
@@ -535,7 +535,7 @@ class MaterialOfTurn(MaterialOfCase):
 
 
 def turn_material(material: Material, history: Sequence[Message], kinds: frozenset[str]) -> Material:
-    """Return the material of a turn; the same material where nothing was said before and it is of no kind."""
+    """Return the material of a turn; the same material where it has no earlier messages and is of no kind."""
     if not history and not kinds:
         return material
     said = newest(history)
@@ -554,12 +554,12 @@ def kinds_named(*names: str) -> frozenset[str]:
 
 
 def said_before(material: Material) -> tuple[Message, ...]:
-    """Return what was said before an answer; empty where it answers no turn, or the first one."""
+    """Return the messages before an answer; empty where it answers no turn, or the first one."""
     return material.said if isinstance(material, MaterialOfTurn) else ()
 
 
 def newest(history: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the newest messages that a judge is shown: as many whole ones as have room.
+    """Return the newest messages that a judge gets: as many whole ones as fit.
 
     The newest is there in any case.
     """

@@ -155,7 +155,7 @@ def _indented(text: str, indent: int) -> str:
 def _block(lines: str, indent: int, end: str) -> str | None:
     """Return the text of a block of lines (YAML 1.1, 9.2). ``end`` says how its last line ends are treated."""
     if lines.startswith(("\n", " " * (indent + 1))):
-        return None  # its indent would differ from that of the first line
+        return None  # its indent would differ from the first line's
     text = lines[indent:].replace("\n" + " " * indent, "\n")
     return text if end == "+" else text.rstrip("\n") + ("" if end == "-" else "\n")
 
@@ -425,7 +425,7 @@ class ExperimentCassette:
 
     @cached_property
     def fault(self) -> str:
-        """What is wrong with the file, with the line; empty where every interaction is whole."""
+        """The fault of the file, with its line; empty where every interaction is whole."""
         if not self._text.startswith(_HEAD) or not self._spans or self._spans[0][0] != len(_HEAD):
             return f"{self.file}, line 1: it does not begin as a recording of this tool"
         for span in self._spans:

@@ -57,7 +57,7 @@ class Neighbours:
     """The requests of one folder's recordings. Each is read and split into lines once, for all requests without one.
 
     Args:
-        recordings: the recordings of the folder, by file. Their answers are not kept.
+        recordings: the recordings of the folder, by file. Their answers are not loaded.
     """
 
     def __init__(self, recordings: Iterable[tuple[Path, Recorded]]) -> None:
@@ -309,7 +309,7 @@ def _explained(file: Path) -> Iterator[None]:
 
 
 def _is_there(file: Path) -> bool:
-    """Return whether a recording is there; one that a kill has kept from its place is put there."""
+    """Return whether a recording is there. One that a kill has left beside its place is moved there."""
     return file.is_file() or finish_begun(file, _is_whole)
 
 

@@ -44,7 +44,7 @@ _GRPC = ("_UnaryUnaryMultiCallable", "_UnaryStreamMultiCallable", "_StreamUnaryM
 
 @contextmanager
 def recorded_call() -> Iterator[None]:
-    """Count nothing in the block: what is called there is recorded."""
+    """Count nothing in the block: its calls are recorded."""
     token = _recorded.set(True)
     try:
         yield
@@ -53,7 +53,7 @@ def recorded_call() -> Iterator[None]:
 
 
 class UnrecordedCalls:
-    """Counts the calls of this process, by what they are."""
+    """Counts the calls of this process, by kind."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -80,7 +80,7 @@ class UnrecordedCalls:
             self._is_counted = lambda: False
 
     def taken(self) -> dict[str, int]:
-        """Return what was counted since the last time."""
+        """Return the counts since the last time."""
         counts, self._counts = self._counts, Counter()
         return dict(counts)
 
@@ -159,7 +159,7 @@ def heard(library: ModuleType, response: Any, listener: AnswerListener, playback
 @cache
 def _tee(library: ModuleType) -> Any:
     class Tee(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[name-defined,misc]
-        """Passes a response on while it arrives, and saves it before the client sees its end."""
+        """Passes a response on while it arrives, and saves it before the client gets its end."""
 
         def __init__(self, response: Any, listener: AnswerListener, playback: Playback) -> None:
             self._response, self._listener, self._playback = response, listener, playback
@@ -440,7 +440,7 @@ class _Cassette:
         return {"status": {"code": found.status, "message": ""}, "headers": headers, "body": {"string": found.body}}
 
     def append(self, request: Any, response: dict[str, Any]) -> None:
-        """Store an answer. Those that redirect were not asked for by themselves, and are not kept."""
+        """Store an answer. Redirects are steps of another request, and are not stored."""
         listener = self._asked.pop(id(request), None)
         if listener is not None:
             kind = next(iter(response["headers"].get("Content-Type", ())), "")

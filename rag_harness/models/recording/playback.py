@@ -230,7 +230,7 @@ class AppCalls:
     """The HTTP calls of one trial.
 
     Attributes:
-        refused: why a call was refused, or its answer not kept; None where neither happened. SDKs hide such errors
+        refused: why a call was refused, or its answer not stored; None where neither happened. SDKs hide such errors
             behind "Connection error", and apps go on without an answer.
     """
 

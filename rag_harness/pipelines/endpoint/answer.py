@@ -50,7 +50,7 @@ class AnswerPath:
         return self._query is not None and not self._query.singular_query()
 
     def nearest(self, document: Any) -> str:
-        """Say how far the path leads, and what the value there is."""
+        """Return a text on how far the path leads, and on the value there."""
         depth, value = self._walk(document) if self._steps else (0, document)
         at = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in (self._steps or ())[:depth])
         return f"At ${at} there is {described(value)}"
@@ -117,7 +117,7 @@ def _compiled(text: str, where: str) -> Any:
 
 
 class WrongKindError(Exception):
-    """A value has the wrong type; the message says what was expected."""
+    """A value has the wrong type. The message has the expected one."""
 
 
 def text_value(value: Any) -> str:
@@ -330,7 +330,7 @@ class AnswerReader:
 
         Raises:
             ModelCallError: the answer is an error of the service.
-            ModelOutputError: a path finds nothing, or the wrong type; names the path and what is there.
+            ModelOutputError: a path finds nothing, or the wrong type. The message has the path and the value there.
         """
         try:
             self.refuse_error(document)

@@ -133,7 +133,7 @@ def _object(text: str) -> Any:
     return found
 
 
-# Errors for HTTP statuses that are no success: temporary, for this call, or for all calls.
+# Errors for HTTP statuses other than success: temporary ones, errors of this call, and errors of all calls.
 
 _HALTING = {
     401: "the key is missing or wrong",
@@ -438,7 +438,7 @@ def _reply(answered: WireAnswer, sent: Request, session: SessionId | None) -> Se
 
 
 def _is_of_another_session(request: Request, found: Recorded) -> bool:
-    """Return whether a later turn could not go on from a recording: the service has said it in another session."""
+    """Return whether a later turn could not go on from a recording: the service has answered it in another session."""
     if request.talk is None:
         return False
     if session_of_turn.get() == "anew":

@@ -168,7 +168,7 @@ class Exchange:
         response = await self._sent(request)
         try:
             if self._spec.usd_per_call is not None:
-                response.extensions[CALL].settle(Usage())  # the price is that of a question
+                response.extensions[CALL].settle(Usage())  # the price is per question
             heard = decoder_of(self._spec, response.headers.get("content-type", ""))
             content = await self._whole(response, heard)
             return response.headers, heard.document() if content.strip() else None

@@ -262,13 +262,13 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
 
 
 def _version(spec: EndpointSpec, parts: RunParts, requests: Requests) -> str:
-    """Return the version that the service states now. A replay calls nobody: it has the version recorded last."""
+    """Return the version that the service states now. A replay sends no calls: it has the version recorded last."""
     if not spec.version:
         return ""
     access = access_of(parts.settings)
     if access.calls_nobody:
         return recorded_version(_folder(spec, parts))
-    # In mode auto the requests may lack values of variables, for no question is sent.
+    # In mode auto the requests may lack values of variables, because no question is sent.
     asking = requests if access.calls_network else None
     return parts.version_of(spec, lambda: ask_for_version(spec, parts.settings, asking))
 

@@ -130,7 +130,7 @@ class EndpointPipeline:
         )
 
 
-# The retriever of a service, for the golden suite. It ranks the contexts of the service's answer.
+# The retriever of a service, used by the golden suite. It ranks the contexts of the service's answer.
 
 Answer = Callable[[Query], Awaitable[PipelineOutput]]
 
@@ -175,12 +175,12 @@ def told_by_trace(output: PipelineOutput, said: ServiceAnswer, reply: ServiceRep
 
     Args:
         output: by the reply.
-        said: what the reply says.
+        said: the content of the reply.
         reply: has the spans, and the time that the service took.
         placing: finds the documents of chunks.
 
     Raises:
-        TraceError: spans are cut, or do not tell what was found.
+        TraceError: spans are cut, or lack the documents that were found.
     """
     spans = reply.spans or ()
     seen = read_trace(spans, said.answer)

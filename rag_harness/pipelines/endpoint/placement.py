@@ -128,7 +128,7 @@ class Placing:
 
 
 def placing_in(data: Data, name: str, source: str = "service", most: int = MOST_CONTEXTS) -> Placing:
-    """Return what finds the documents of contexts in ``data``; where it has none, names are taken as they are told."""
+    """Return the finder of the documents of contexts in ``data``; without documents, it takes names as they are."""
     return Placing((lambda: data.documents) if data.has_documents else None, name, source, most)
 
 

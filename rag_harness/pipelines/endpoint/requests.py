@@ -211,7 +211,7 @@ class SentHistory:
     """A query with the history that is sent with it.
 
     Attributes:
-        query: the query. Its history is what is sent.
+        query: the query. Its history is the history that is sent.
         left_out: the number of older turns that are not sent.
     """
 
@@ -319,7 +319,7 @@ class SessionTurn:
         """Refuse an answer which says that the session is not known.
 
         Raises:
-            SessionLostError: it says so.
+            SessionLostError: the service states that the session is lost.
         """
         if not self.is_first:
             self.sessions.check_not_lost(document, status, self.query)
@@ -372,7 +372,7 @@ class Sessions:
         if not self._reading.id:
             return None
         conversation = query.place.get("conversation", query.query_id)
-        # What stands for the conversation must not be read as a placeholder.
+        # The id of the conversation must not be read as a placeholder.
         parts = (part.replace("{{conversation}}", conversation) for part in self._reading.id.split("{{uuid}}"))
         return checked_id(str(uuid4()).join(parts), f"{self._name}: session.id")
 
@@ -472,7 +472,7 @@ def _short(session: SessionId | None) -> str:
 
 
 def recorded_beside(query: Query) -> dict[str, Any]:
-    """Return what recordings of a turn go by beside its request: its conversation, and what was said before it."""
+    """Return the key of a turn's recordings beside its request: its conversation, and the messages before it."""
     if not query.place:
         return {}
     history = [{"role": each["role"], "content": each["content"]} for each in _history(query)]
@@ -499,7 +499,7 @@ def headers_in(headers: Sequence[tuple[str, str]], session: SessionId | None, na
 
 
 def _history(query: Query, *roles: str) -> list[Mapping[str, Any]]:
-    """Return what was said before a turn, or what some of the roles have said."""
+    """Return the messages before a turn, of all roles or of some."""
     history = query.inputs.get("history", ()) if query.place else ()
     return [each for each in history if not roles or each["role"] in roles]
 

@@ -41,7 +41,7 @@ _LOOK_SECONDS = 0.02
 
 
 class AwaitedTrace:
-    """The trace of one trial: what comes below the span that the harness is said to be.
+    """The trace of one trial: the spans below the span that represents the harness.
 
     Attributes:
         trace_id: 32 hexadecimal digits, drawn.
@@ -56,7 +56,7 @@ class AwaitedTrace:
 
     @property
     def traceparent(self) -> str:
-        """The header that says which trace a request is of, and that its spans are wanted (W3C Trace Context)."""
+        """The header that names the trace of a request, and requests its spans (W3C Trace Context)."""
         return f"00-{self.trace_id}-{self.span_id}-01"
 
     def take(self, span: SpanRecord) -> None:
@@ -99,7 +99,7 @@ class SpanInbox:
         self._others, self._refused = 0, ""
 
     def expect(self) -> AwaitedTrace:
-        """Return a new trace, whose spans are kept from now on until ``forget``."""
+        """Return a new trace, whose spans are stored until ``forget``."""
         trace = AwaitedTrace()
         self._awaited[trace.trace_id] = trace
         return trace
@@ -184,7 +184,7 @@ class BrokenExports:
             self._counts[address] += 1
 
     def taken(self) -> dict[str, int]:
-        """Return what was counted since the last time."""
+        """Return the counts since the last time."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
         return dict(counts)
@@ -198,7 +198,7 @@ class SpanServer:
     """A receiver at a port of this machine. Nothing outside of it can reach it.
 
     Args:
-        port: where it listens; 0: wherever there is room.
+        port: its port; 0: any free one.
         where: who asks for it, for messages.
 
     Raises:
@@ -239,7 +239,7 @@ class _Listening(ThreadingHTTPServer):
     address: str
 
     def broke_off(self) -> None:
-        """Note a request that broke off, for who waits for its spans and for the end of the run."""
+        """Note a request that broke off. The trial that waits for its spans and the end of the run report it."""
         self.inbox.refuse("a request broke off before it was whole: the exporter hung up, or waited too long.")
         broken_exports.note(self.address)
 
@@ -360,7 +360,7 @@ def _is_number(value: Any) -> bool:
 
 def _value(value: Any, cleaner: Cleaner) -> Any:
     if isinstance(value, str):
-        # Arguments, messages and documents stand in attributes as JSON, with names of their own.
+        # Arguments, messages and documents are in attributes as JSON, with names of their own.
         said = json_of(value)
         if said is None:
             return cleaner.text(value)
@@ -383,7 +383,7 @@ class Listening:
 
     Args:
         spec: the service.
-        cleaner: takes secrets and private text out of what is kept.
+        cleaner: removes secrets and private text from stored spans.
     """
 
     def __init__(self, spec: EndpointSpec, cleaner: Cleaner) -> None:

@@ -31,7 +31,7 @@ class FileValue(NamedTuple):
         number: its first line.
         at: where it begins, in bytes.
         size: the bytes from there to its end.
-        text: what it says, without a byte order mark.
+        text: its text, without a byte order mark.
     """
 
     number: int
@@ -172,7 +172,7 @@ def _of_text(value: str) -> int:
         since = at - datetime(1970, 1, 1, tzinfo=timezone.utc)
     except (ValueError, OverflowError):
         return 0
-    # Of whole microseconds, for a float has too few digits for nanoseconds.
+    # Of whole microseconds, because a float has too few digits for nanoseconds.
     return max((since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000, 0)
 
 
@@ -385,7 +385,7 @@ class TraceFile:
             raise DataError(f"{self._file} cannot be read: {error.strerror}. It takes {_FORMATS}.") from error
 
     def traces(self) -> Iterator[tuple[str, list[SpanRecord]]]:
-        """Yield each trace by its id, in the order in which the first of its spans stand; of spans twice, the first."""
+        """Yield each trace by its id, in the order of their first spans; of repeated spans, the first."""
         with self._opened() as stream:
             for together in self._together():
                 found: dict[str, dict[str, SpanRecord]] = {trace_id: {} for trace_id in together}

@@ -42,7 +42,7 @@ def _is_of_pool(thread: threading.Thread) -> bool:
     """Return whether a thread is one of ThreadPoolExecutor's, or was not started by Python at all."""
     from concurrent.futures import thread as pools
 
-    # Whoever hands work to a pool hands over its context, or loses it, which is seen. There is no public way to ask.
+    # Code that gives work to a pool passes its context on, or loses it, which is noticed. No public API tells which.
     return thread in getattr(pools, "_threads_queues", ()) or type(thread).__name__ == "_DummyThread"
 
 
@@ -58,7 +58,7 @@ def workers_under_way() -> set[Worker]:
 def goes_on(worker: Worker) -> bool:
     """Return whether a thread or a task has not ended. Threads of pools do not count: they keep no context."""
     if isinstance(worker, threading.Thread):
-        # Asked late, for a pool notes its threads after it has started them.
+        # Checked late, because a pool notes its threads after it has started them.
         return worker.is_alive() and not _is_of_pool(worker)
     return not worker.done()
 
@@ -125,7 +125,7 @@ class TracedTrial:
             self._lost.append(span)
 
     def watch(self, worker: Worker, span: ReadableSpan) -> None:
-        """Note a worker that a trial has started while this one was under way, and what it did."""
+        """Note a worker that a trial has started while this one was under way, and its span."""
         self._workers.setdefault(worker, span)
 
     @property
@@ -134,7 +134,7 @@ class TracedTrial:
 
     @property
     def ms(self) -> float:
-        """What it took from the first to the last, in milliseconds; 0 until its root span has ended."""
+        """The time from the first to the last, in milliseconds; 0 until its root span has ended."""
         return max((self.root.end_time or 0) - (self.root.start_time or 0), 0) / 1e6
 
     @property
@@ -288,7 +288,7 @@ _attaching = threading.Lock()
 
 
 def new_provider() -> TracerProvider:
-    """Return a tracer provider that keeps all that it is told. It is not installed: hand it to an instrumentation."""
+    """Return a tracer provider that keeps spans whole. It is not installed: pass it to an instrumentation."""
     limits = SpanLimits(
         max_attributes=SpanLimits.UNSET,
         max_span_attributes=SpanLimits.UNSET,
@@ -366,7 +366,7 @@ def _spans_at(provider: TracerProvider) -> TrialSpans:
 
 
 def _longest_text(provider: TracerProvider) -> int | None:
-    # The SDK has no public way to ask; without it, cut texts are only seen where they are no JSON any more.
+    # The SDK has no public API for it. Without it, cut texts are only noticed where they are not JSON any more.
     limits = getattr(provider, "_span_limits", None)
     found = getattr(limits, "max_span_attribute_length", None)
     return found if isinstance(found, int) else None

@@ -16,7 +16,7 @@ _MESSAGE_EVENTS = ("gen_ai.system.message", "gen_ai.user.message", "gen_ai.assis
 
 @dataclass(frozen=True, slots=True)
 class ToolWish:
-    """A call of a tool that a model has asked for: its name, its arguments, the id of the call."""
+    """A call of a tool that a model has requested: its name, its arguments, the id of the call."""
 
     name: str
     arguments: Any = None
@@ -25,7 +25,7 @@ class ToolWish:
 
 @dataclass(frozen=True, slots=True)
 class SaidMessage:
-    """A message: who has said it, its text, and the tools that it asks for."""
+    """A message: its role, its text, and the tools that it requests."""
 
     role: str
     text: str
@@ -143,8 +143,8 @@ class ModelCall:
 
     Attributes:
         call: for the row: model, tokens, cost, time, messages.
-        reply: its text; empty where it is not told.
-        wishes: the tools that it has asked for.
+        reply: its text; empty where the trace lacks it.
+        wishes: the tools that it has requested.
     """
 
     call: Call
@@ -153,7 +153,7 @@ class ModelCall:
 
     @property
     def prompt(self) -> str:
-        """All that the model was given, as one text; empty where it is not told."""
+        """The whole prompt, as one text; empty where the trace lacks it."""
         return "\n\n".join(message.content for message in self.call.messages)
 
 
@@ -167,7 +167,7 @@ def call_of(span: SpanRecord, around: Sequence[SpanRecord] = ()) -> ModelCall:
 
     Args:
         span: the span.
-        around: spans of kind ``llm`` around it that are about this call alone. They may tell what it does not.
+        around: spans of kind ``llm`` around it that are about this call alone. They may have values that it lacks.
     """
     spans = (span, *around)
     told = {name: value for each in reversed(spans) for name, value in each.attributes.items()}
@@ -311,7 +311,7 @@ def _by_name(given: Any) -> Any:
 
 
 def _unwrapped(result: Any) -> tuple[Any, str]:
-    """Return what a tool returned, and the id of its call where that is told.
+    """Return the result of a tool, and the id of its call where the trace has it.
 
     LangChain has wrapped both into a message, LlamaIndex the text into blocks.
     """
@@ -325,7 +325,7 @@ def _unwrapped(result: Any) -> tuple[Any, str]:
 
 
 def _asked_for(calls: Sequence[tuple[SpanRecord, ModelCall]]) -> list[ToolSeen]:
-    """Return the tools that models have asked for and were called again after, in an app without spans of tools."""
+    """Return the tools that models have requested before another call, in an app without spans of tools."""
     if not calls:
         return []
     asked = [(span, wish) for span, call in calls[:-1] for wish in call.wishes]

@@ -17,7 +17,7 @@ from rag_harness.core.errors import PrerequisiteError, TraceError
 from rag_harness.core.json_text import read_json
 from rag_harness.core.package import install
 
-# A span as plain values, whoever has sent it: the SDK in this process, a service over HTTP, a file.
+# A span as plain values, from any sender: the SDK in this process, a service over HTTP, a file.
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SpanRecord:
     """A span that has ended.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         trace_id: 32 hexadecimal digits.
         span_id: 16 hexadecimal digits.
         parent_id: the span around it; empty where there is none.
@@ -99,12 +99,12 @@ TELLS_WORK: frozenset[SpanKind] = frozenset({"retriever", "reranker", "llm", "to
 
 
 def kind_of(span: SpanRecord) -> SpanKind:
-    """Return what a span says that it is."""
+    """Return the kind that a span states."""
     return kind_in(span.attributes)
 
 
 def kind_in(attributes: Mapping[str, Any]) -> SpanKind:
-    """Return what a span with these attributes says that it is."""
+    """Return the kind that a span with these attributes states."""
     said = attributes.get("openinference.span.kind")
     if isinstance(said, str) and said:
         return _OPENINFERENCE.get(said.upper(), "other")
@@ -119,7 +119,7 @@ def kind_in(attributes: Mapping[str, Any]) -> SpanKind:
 
 
 class SpanTree:
-    """Spans with what is around each.
+    """Spans with the spans around each.
 
     A span whose parent is not among them is at the top. Spans that come twice count once. Of spans that are each
     other's parents, which only a damaged file has, one is at the top.
@@ -395,7 +395,7 @@ def _with_ids(said: Mapping[str, Any], written: Callable[[str], str]) -> None:
 
 
 def request_of(spans: Iterable[SpanRecord], service: str) -> dict[str, Any]:
-    """Return spans as one request. ``service`` is the name of the service that they are said to be of."""
+    """Return spans as one request. ``service`` is the name that they state as their service."""
     return {
         "resourceSpans": [
             {

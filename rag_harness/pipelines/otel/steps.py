@@ -37,9 +37,9 @@ class FoundDocument:
     """A chunk as a span names it.
 
     Attributes:
-        text: its words; empty where they are not told, or hidden.
+        text: its words; empty where the trace lacks them, or hides them.
         id: its id; empty where it has none.
-        score: its score; None where none is told.
+        score: its score; None where the trace lacks it.
         names: what may be the name of its document, from its metadata.
         hidden: whether its words were taken out on purpose.
     """
@@ -52,7 +52,7 @@ class FoundDocument:
 
     @property
     def is_told(self) -> bool:
-        """Whether it can be told from others: by its words, its id, or its metadata."""
+        """Whether it can be distinguished from others: by its words, its id, or its metadata."""
         return bool(self.text or self.id or self.names)
 
 
@@ -71,13 +71,13 @@ def retrieved_by(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
 
 
 def kept_by(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
-    """Return what a reranker has returned, best first; None where its span does not tell."""
+    """Return the documents that a reranker returned, best first; None where its span lacks them."""
     items = flat_list(span.attributes, "reranker.output_documents")
     return _described(items) if items else _in_output(span)
 
 
 def kept_nodes(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
-    """Return what a postprocessor of LlamaIndex has returned, by id; None where the span is of none."""
+    """Return the nodes that a postprocessor of LlamaIndex returned, by id; None where the span is of another kind."""
     if "postprocess_nodes" not in span.name:
         return None
     shown = structured(span.attributes.get("output.value"))
@@ -124,7 +124,7 @@ def _by_genai(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
 
 
 def _in_output(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
-    """Return the documents in a span's output: LangChain has their ids there alone, and an empty list is told there."""
+    """Return the documents in a span's output: LangChain has their ids there alone, and states an empty list there."""
     said = structured(span.attributes.get("output.value"))
     items = said.get("documents") if isinstance(said, Mapping) else said
     if not isinstance(items, list):
@@ -134,7 +134,7 @@ def _in_output(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
 
 
 def _completed(found: Sequence[FoundDocument], told: Sequence[FoundDocument]) -> tuple[FoundDocument, ...]:
-    """Add what the output tells of the same documents: LangChain's spans have no ids otherwise."""
+    """Add the output's values of the same documents: LangChain's spans have no ids otherwise."""
     if len(found) != len(told):
         return tuple(found)
     return tuple(
@@ -178,7 +178,7 @@ Role = Literal["search", "rerank", "merge"]
 
 @dataclass(frozen=True, slots=True)
 class SearchSeen:
-    """A span that is a step, its role, and what it returned; None where the span does not tell."""
+    """A span that is a step, its role, and its result; None where the span lacks it."""
 
     span: SpanRecord
     role: Role
@@ -222,7 +222,7 @@ def _steps(outer: SearchSeen, inner: Sequence[SearchSeen]) -> list[SearchSeen]:
 
 def _with_outer(outer: SearchSeen, telling: Sequence[SearchSeen]) -> list[SearchSeen]:
     if outer.found is None:
-        # A reranker around a search is no wrapper: it is unknown what it has kept.
+        # A reranker around a search does not count as a wrapper: which documents it has kept is unknown.
         is_wrapper = outer.role == "search" or telling[-1].role == "rerank"
         return [*telling] if is_wrapper else [*telling, outer]
     if _same(outer.found, telling[-1].found):
@@ -375,7 +375,7 @@ def _failure(span: SpanRecord) -> dict[str, Any]:
 
 
 def text_given_to(span: SpanRecord) -> str | None:
-    """Return what was searched for or asked; None where the span does not tell."""
+    """Return the query or question of a span; None where the span lacks it."""
     attributes = span.attributes
     said = next((attributes[name] for name in _QUERY_ATTRIBUTES if name in attributes), None)
     return None if is_hidden(said) else _text(structured(said))
@@ -393,7 +393,7 @@ class SeenDocuments:
     """Numbers documents from 0, in the order in which they were seen. What two spans name may be one document.
 
     Attributes:
-        all: each document, with whatever any span has told of it.
+        all: each document, with the values that any span has of it.
     """
 
     def __init__(self) -> None:
@@ -433,13 +433,13 @@ class SeenDocuments:
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """What the searches of a trace came to; documents by their numbers, each once.
+    """The result of the searches of a trace; documents by their numbers, each once.
 
     Attributes:
         documents: all of them, by number.
         of_step: what each step returned, best first, as it tells them, in the order of the steps.
-        first: what the first stages found, in their order: of joined searches the joined list comes first.
-        left: what was left of it after all rerankers.
+        first: the documents of the first stages, in their order. The joined list of joined searches comes first.
+        left: the documents that all rerankers left.
     """
 
     documents: Sequence[FoundDocument]
@@ -449,7 +449,7 @@ class SearchOutcome:
 
 
 def outcome_of(steps: Sequence[SeenStep]) -> SearchOutcome:
-    """Return what the searches of a trace came to."""
+    """Return the result of the searches of a trace."""
     seen = SeenDocuments()
     of_step = [_numbered(step, seen) for step in steps]
     first, left = _Lists(), _Lists()
@@ -477,7 +477,7 @@ class _Lists:
     def __init__(self) -> None:
         # Each list that is there, with those that come behind it, which are such pairs, too.
         self._lists: dict[int, tuple[Sequence[int], Sequence[Any]]] = {}
-        # By number: the lists in which it came; by list that stands behind another: that one.
+        # By number: the lists in which it came. By list that comes behind another: the list before it.
         self._holding: dict[int, list[int]] = {}
         self._around: dict[int, int] = {}
         self._taken = 0
@@ -489,7 +489,7 @@ class _Lists:
             new: the list.
             replaces: whether it was made of others: those with which it shares a number, or the last one where there
                 is none.
-            keeps: whether what it has left out of them comes behind it.
+            keeps: whether the numbers that it leaves out of them come behind it.
         """
         key, self._taken = self._taken, self._taken + 1
         used = self._made_of(new) if replaces else []
@@ -602,7 +602,7 @@ def _prompts_of(calls: Sequence[ModelCall], answer: str) -> list[str]:
 
 
 def _words(text: str) -> str:
-    # What a tool returned may stand in a prompt as JSON.
+    # The result of a tool may be in a prompt as JSON.
     words = words_of(_ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", text))
     return f" {' '.join(words)} "
 
@@ -617,13 +617,13 @@ CAPTURE = "Let the instrumentation capture content: OTEL_INSTRUMENTATION_GENAI_C
 
 @dataclass(frozen=True, slots=True)
 class SeenTrace:
-    """What a trace tells.
+    """The content of a trace.
 
     Attributes:
         steps: in the order in which they began; a reranker comes after the search inside of it.
-        outcome: what the searches came to.
+        outcome: the result of the searches.
         given: the documents that the model was given, by number, in the order of the prompt.
-        by_prompt: whether ``given`` is read off the prompt; else it is what the last search or reranker returned.
+        by_prompt: whether ``given`` is read from the prompt; else it is the result of the last search or reranker.
     """
 
     steps: Sequence[SeenStep]
@@ -641,10 +641,11 @@ class SeenTrace:
 
 
 def read_trace(spans: Sequence[SpanRecord], answer: str) -> SeenTrace:
-    """Return what the spans of a trial tell. ``answer`` is what the app said.
+    """Return the content of a trial's spans. ``answer`` is the app's answer.
 
     Raises:
-        TraceError: spans are missing, cut, or do not tell what was found; says what is missing and what to do.
+        TraceError: spans are missing, are cut, or lack the documents that were found. The message has the fault and the
+            remedy.
     """
     _check(spans)
     steps = steps_of(spans)

@@ -209,7 +209,8 @@ class _Page:
     def blocks(self, first: int, end: int) -> tuple[MarkdownBlock, ...]:
         inner = self._cut_lines[bisect_right(self._cut_lines, first) : bisect_left(self._cut_lines, end)]
         pairs = zip([first, *inner], [*inner, end], strict=True)
-        # A blank part is no block. It belongs to the block before, which then ends where the next one starts.
+        # A blank part does not count as a block. It belongs to the block before, which then ends where the next one
+        # starts.
         starts = [line for line, behind in pairs if not self.is_blank(line, behind)]
         return tuple(self._block(line, behind) for line, behind in pairwise([*starts, end]))
 
@@ -292,7 +293,7 @@ def _pieces(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
         elif token.type == "inline":
             yield *at, _unmarked_visible(token)
         elif token.type == "tr_close":
-            # The line of dashes after the header is no text of the table.
+            # The line of dashes after the header is not text of the table.
             header = before is not None and before.type == "th_close"
             yield at[0], at[1] + header, " ".join(filter(None, row))
             row = []

@@ -81,7 +81,7 @@ def _upsert(shard: Shard, numbers: Sequence[int], vectors: Matrix) -> None:
 
 
 def check_change(folder: Path, taken: int, added: int) -> None:
-    """Check that the disk has room for a copy of ``taken`` bytes and new vectors of ``added`` bytes.
+    """Check that the disk has space for a copy of ``taken`` bytes and new vectors of ``added`` bytes.
 
     Raises:
         NoRoomError: it has not.
@@ -123,7 +123,7 @@ def load_shard(folder: Path, numbers: Sequence[int] | Numbers) -> Shard:
         vectors = vectors_digest(shard, numbers)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of the engine is no Exception
+    except BaseException as error:  # a panic of the engine is not an Exception
         raise ValueError(f"the engine says {type(error).__name__}: {error}") from error
     if found != len(numbers):
         raise ValueError(f"it holds {found} points, not {len(numbers)}")
@@ -276,7 +276,7 @@ class EdgeIndex:
         self._said = ""
 
     def open(self, chunks: Sequence[Chunk]) -> bool:
-        """Open the shard of these chunks. Return False if no shard can be used; the log says why."""
+        """Open the shard of these chunks. Return False if no shard can be used. The log has the reason."""
         if chunks:
             self._shard = self._kept(len(chunks))
             if self._shard is None:
@@ -597,5 +597,5 @@ def _speaking(what: str) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SystemExit, GeneratorExit, NoRoomError):
         raise
-    except BaseException as error:  # a panic of the engine is no Exception
+    except BaseException as error:  # a panic of the engine is not an Exception
         raise LiveIndexError(f"The vector index {what}: {type(error).__name__}: {error}") from error

@@ -128,7 +128,7 @@ def status_of(error: Exception) -> int | None:
 
 
 def is_full(error: Exception) -> bool:
-    """Return whether the server has no room left."""
+    """Return whether the server has no space left."""
     return status_of(error) == 507 or (
         status_of(error) == 500
         and bool(re.search(r"no space left|disk.{0,200}(full|space)", _said(error), re.IGNORECASE))

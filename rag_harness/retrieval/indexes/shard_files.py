@@ -177,7 +177,7 @@ def _damages(folder: Path, files: dict[str, int]) -> Iterator[str]:
 
 # Which point of a shard is which chunk, and which points of an older shard serve other chunks.
 #
-# A point is a vector, and a vector is that of a text. So where some documents have changed, the points of all other
+# A point is a vector, and a vector belongs to a text. So where some documents have changed, the points of all other
 # texts stay, whatever their places are now: a shard has a point's number for each place of a chunk, and its text's
 # digest.
 

@@ -230,7 +230,7 @@ _NO_LENGTHS = "the answers are not at hand"
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSubject:
-    """What is calibrated: a name to save it under, the measure with its version, and the judge.
+    """The subject of a calibration: a name to save it under, the measure with its version, and the judge.
 
     ``threshold`` is the score from which the verdict is 1; ``date`` is ISO 8601.
     """

@@ -228,7 +228,7 @@ def read_labels(files: Sequence[Path], key: Path | None = None) -> Labels:
 
     Args:
         files: files of labels, or filled sheets.
-        key: file that says which row each item of a sheet is; by default the file beside the sheet.
+        key: file with the row of each item of a sheet; by default the file beside the sheet.
 
     Raises:
         DataError: a file is missing, nothing in it is labelled, or lines are malformed, each as ``file:line: …``.

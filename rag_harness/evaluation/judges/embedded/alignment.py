@@ -33,7 +33,7 @@ class SplitText:
     """A text with its sentences and words.
 
     Attributes:
-        text: the text as it stands.
+        text: the text as written.
         sentences: start and end of each sentence with a word.
         spans: start and end of each word, shape (n, 2).
         firsts: first word of each sentence, shape (sentences,).

@@ -143,7 +143,7 @@ def hours_agreement(sentence: str, hours: Hours) -> tuple[int, int]:
 
 
 def _told(sentence: str) -> Iterator[tuple[set[int], tuple[frozenset[int], frozenset[int]]]]:
-    """Yield days with their hours. Days stand before or after their hours."""
+    """Yield days with their hours. Days come before or after their hours."""
     ranges = list(_RANGE.finditer(sentence))
     named = sorted(_named(sentence))
     if not ranges or not named:
@@ -283,7 +283,7 @@ def _figures(sentence: str, near: Sequence[str], facts: SourceFacts) -> list[flo
 
 
 def declines(sentence: str) -> bool:
-    """Return whether a sentence says that something is not said. Then it has no claim that could be supported."""
+    """Return whether a sentence states that information is missing. Then it has no claim that could be supported."""
     return bool(_DECLINES.search(sentence))
 
 

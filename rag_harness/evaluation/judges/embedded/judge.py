@@ -198,7 +198,7 @@ class EmbeddedOpinion:
         return Verdict(claim, round(mean, 6), found.each[0].passage, found.each[0].reason)
 
     def _reasons(self, text: SplitText, passages: Sequence[str], rows: Sequence[Sequence[float]]) -> Sequence[str]:
-        """Return for each sentence what the rules miss in the source; nothing where every verdict is above theirs."""
+        """Return the parts of each sentence that the rules miss in the source; none if all verdicts are higher."""
         if all(p < 1 - ALLOWED for p, _ in rows[:-1]):
             return [""] * len(text.sentences)
         return self._reading.missed(text, passages, self._material.question)
@@ -284,8 +284,8 @@ def _unreadable(passages: Sequence[str]) -> tuple[float | None, None, str] | Non
 
 # ``embedded/alignment``: a deterministic judge without an LLM, from words and their MiniLM vectors.
 #
-# It estimates; it does not understand. docs/dev/results/embedded-judge.md has its accuracy, and that of a model that
-# never reads the source.
+# It estimates; it does not understand. docs/dev/results/embedded-judge.md has its accuracy, and the accuracy of a model
+# that never reads the source.
 
 MODEL = "embedded/alignment"
 

@@ -290,7 +290,7 @@ class JudgementReading:
         return np.array([*rows, (found.hallucinated, found.score)], np.float64)
 
     def missed(self, text: SplitText, passages: Sequence[str], question: str) -> list[str]:
-        """Return for each read sentence what the rules miss in the passages. No model is called."""
+        """Return for each read sentence the parts that the rules miss in the passages. No model is called."""
         head = split_text(_head(text.text))
         return absent(head, [read_as_source(passage) for passage in passages], question)
 
@@ -401,7 +401,7 @@ class KeptJudgements:
         """Return the array of ``key`` from the store, or compute it in a thread.
 
         Raises:
-            RecordingMissError: it is not stored and this mode may not compute; ``of`` names what is missing.
+            RecordingMissError: it is not stored and this mode may not compute. ``of`` names the missing array.
         """
         found = self._store.get([key])[0]
         if found is not None:

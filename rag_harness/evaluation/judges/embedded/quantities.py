@@ -39,7 +39,7 @@ _HALF_DAY = 12 * 60
 
 
 def times(text: str) -> list[frozenset[int]]:
-    """Return each time of day, in minutes; two values where am or pm is not said."""
+    """Return each time of day, in minutes; two values where am or pm is not stated."""
     return [_minutes(found) for found in _TIME.finditer(in_digits(text))]
 
 

@@ -71,7 +71,7 @@ _EXCEPTS = frozenset(("except", "excluding", "without"))
 
 
 class Reading(NamedTuple):
-    """Whether a statement says what a question asks, its statement, and its share of the question."""
+    """Whether a statement agrees with a question, the statement, and its share of the question."""
 
     says: bool
     statement: Statement
@@ -105,7 +105,7 @@ def _weight(asked: AskedTerms, statement: Statement, stated: StatementIndex) -> 
 
 
 def _says(question: str, asked: AskedTerms, statement: Statement, stated: StatementIndex) -> bool | None:
-    """Return whether a statement says what is asked: by its negations, opposites and bounds."""
+    """Return whether a statement agrees with a question: by its negations, opposites and bounds."""
     here = asked.within(statement)
     limits = _LIMITS.search(statement.text)
     if limits and _ALL.search(question):
@@ -133,7 +133,7 @@ def _says(question: str, asked: AskedTerms, statement: Statement, stated: Statem
 def _negating(places: list[int], here: dict[str, tuple[int, bool]], statement: Statement, question: str) -> list[int]:
     """Return the tokens whose negations count.
 
-    A word that is asked for is none, nor is one that the question has, too, or an exception of something else.
+    A word that is asked about does not count, nor a word of the question, nor an exception of something else.
     """
     found = {place for place, _ in here.values()}
     last = max(found)
@@ -147,7 +147,7 @@ def _negating(places: list[int], here: dict[str, tuple[int, bool]], statement: S
 
 
 def _is_topic(word: str, asked: AskedTerms, question: str, stated: StatementIndex) -> bool:
-    """Return whether a word behind a preposition is what a passage begins with: "… for the scooter"."""
+    """Return whether a word behind a preposition is the beginning of a passage: "… for the scooter"."""
     before = r"\b(?:for|of|in|at|on|with|from|to)\b[^,;?]{0,20}\b"
     behind = re.search(before + re.escape(asked.words[word]), question, re.I)
     return bool(behind) and any(word in one.terms for one in stated.firsts)
@@ -166,7 +166,7 @@ def _clauses(here: dict[str, tuple[int, bool]], statement: Statement) -> list[in
 
 def _fits(question: str, statement: Statement) -> bool | None:
     """Return whether the question's figures are within those of the statement; None where that is not clear."""
-    asked = quantities(in_digits(question.partition(" ")[2]))  # "May I" is no month.
+    asked = quantities(in_digits(question.partition(" ")[2]))  # "May I" is not a month.
     aged = [float(found[1] or found[2]) for found in _AGE.finditer(in_digits(question))]
     if aged:
         return _fits_age(aged[0], statement)
@@ -240,9 +240,9 @@ def _fits_age(age: float, statement: Statement) -> bool | None:
 
 # Short answers: a yes or no, a value, a phrase. They are judged as the sentence that question and answer make.
 #
-# By itself such an answer has too few words for the models: "Yes." stands in every passage. The rules find what the
-# passages state about the question. Where they cannot decide there is no verdict. docs/dev/results/embedded-judge.md
-# has how often they are right.
+# By itself such an answer has too few words for the models: "Yes." is in every passage. The rules find what the
+# passages state about the question. Where they cannot decide, the verdict is missing.
+# docs/dev/results/embedded-judge.md has how often they are right.
 
 MOST_WORDS = 8
 """Most words of a short answer."""
@@ -301,7 +301,7 @@ _LEADING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the rules say of a short answer.
+    """The decision of the rules on a short answer.
 
     Attributes:
         value: its support; None where they cannot decide.
@@ -340,7 +340,7 @@ def is_short(answer: str, sentences: int) -> bool:
 
 
 def decide(question: str, answer: str, passages: Sequence[str]) -> Decision:
-    """Return what the rules say of a short answer."""
+    """Return the decision of the rules on a short answer."""
     stated = StatementIndex(passages)
     if said := identifier_not_in(identifiers(answer), [*passages, question]):
         return Decision(WRONG, reason=f"{said}: no passage has it")
@@ -437,7 +437,7 @@ def _list(question: str, items: Sequence[str], stated: StatementIndex) -> Decisi
 
 
 def _is_run(statement: Statement, first: int, last: int, words: Sequence[str]) -> bool:
-    """Return whether nothing but the words of a list stands between its first and its last."""
+    """Return whether only words of a list are between its first and its last."""
     return all(not word or word in words for word in statement.words[first : last + 1])
 
 

@@ -188,7 +188,7 @@ def _is_short_for(short: str, word: str) -> bool:
 def _is_beginning(place: int, claim: Sentence, known: KnownSentences) -> bool:
     """Return whether a word is capitalised only because of its position, and is not the name of an actor.
 
-    Such a name stands alone before a verb, or before another capitalised word, where a similar passage has another
+    Such a name is alone before a verb, or before another capitalised word, where a similar passage has another
     name.
     """
     found = claim.read
@@ -257,7 +257,7 @@ def _left_out(claim: Sentence, known: KnownSentences) -> str:
 
 
 def _is_left_out(one: Negation, sentence: Sentence, claim: Sentence) -> bool:
-    """Return whether a claim says what a sentence negates: about the same subject, or with the same words nearby."""
+    """Return whether a claim states what a sentence negates: about the same subject, or with the same words nearby."""
     forth = share_among(claim.stems, sentence.stems)
     if forth >= _ABOUT and one.subject and _all_in(one.subject, claim.stems):
         return True
@@ -477,9 +477,9 @@ _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
 def absent(text: SplitText, passages: Sequence[SplitText], question: str) -> list[str]:
-    """Return for each sentence of ``text`` what no passage says, and what is said instead where that is known.
+    """Return for each sentence of ``text`` the details that no passage has, and what a passage has instead, if known.
 
-    It is empty for a sentence without such a finding. An answer may repeat what the question says.
+    It is empty for a sentence without such a finding. An answer may repeat details of the question.
     """
     sentences = [text.text[start:end] for start, end in text.sentences]
     source = [passage.text[start:end] for passage in passages for start, end in passage.sentences]

@@ -50,7 +50,7 @@ class Statement:
 
     Attributes:
         text: with its numbers in digits.
-        written: as it stands.
+        written: the words as written.
         passage: the number of its passage.
         above: the terms of its headings and of the sentence before it.
     """
@@ -113,7 +113,7 @@ class Statement:
 
 
 def refers(text: str) -> bool:
-    """Return whether a sentence begins with a pronoun: what it is about stands before it."""
+    """Return whether a sentence begins with a pronoun: its subject is in an earlier sentence."""
     return _REFERS.match(text) is not None
 
 
@@ -221,7 +221,7 @@ _ASKING = frozenset(
 
 
 def asked(question: str, without: frozenset[str] = frozenset()) -> AskedTerms:
-    """Return what a question asks about, without the terms of ``without``."""
+    """Return the terms that a question asks about, without the terms of ``without``."""
     found: dict[str, str] = {}
     for token in tokens(in_digits(question), 0, len(question)):
         word = compared(token.lower)
@@ -360,7 +360,7 @@ def amounts(stated: StatementIndex) -> list[ValuePlace]:
 
 
 def phrase_candidates(words: Sequence[str], stated: StatementIndex) -> list[ValuePlace]:
-    """Return the places where all terms of a phrase stand close together."""
+    """Return the places where all terms of a phrase are close together."""
     found = []
     for statement in stated.all:
         if not all(word in statement.terms for word in words):
