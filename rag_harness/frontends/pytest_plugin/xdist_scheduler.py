@@ -74,6 +74,14 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
         self._batch_of: dict[str, str] = {}
         self._alone: set[str] = config.stash.setdefault(RUN_ALONE, set())
         self._positions: dict[Any, dict[str, int]] = {}
+        self._reported: set[str] = set()
+        config.pluginmanager.register(self)
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that is over. Its worker may die before it says so, and then it would be handed out again."""
+        if report.when == "teardown":
+            self._reported.add(report.nodeid)
 
     def schedule(self) -> None:
         """Cut the collection into batches, once, before work is handed out."""
@@ -99,7 +107,8 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
         alone, by workers that come after it: the next death is the fault of the test that is running.
         """
         workload = self.assigned_work.pop(node)
-        left = [nodeid for work in workload.values() for nodeid, completed in work.items() if not completed]
+        unfinished = [nodeid for work in workload.values() for nodeid, completed in work.items() if not completed]
+        left = [nodeid for nodeid in unfinished if nodeid not in self._reported]
         killer = left.pop(0) if left and left[0] in self._alone else None
         self._alone |= set(left)
         again = {nodeid: {nodeid: False} for nodeid in left}

@@ -1,0 +1,23 @@
+"""Tests of a worker that has died are handed out again, but for those whose reports are there."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from types import SimpleNamespace
+from typing import Any, cast
+
+from rag_harness.frontends.pytest_plugin.xdist_scheduler import BatchScheduling
+
+
+def test_a_test_that_was_reported_before_its_worker_died_is_not_run_again() -> None:
+    scheduling: Any = object.__new__(BatchScheduling)
+    scheduling.workqueue, scheduling.assigned_work = (
+        OrderedDict(),
+        {"gw0": {"batch": {"a": True, "b": False, "c": False}}},
+    )
+    scheduling._alone, scheduling._reported = set[str](), set[str]()
+    for when in ("setup", "call", "teardown"):
+        scheduling.pytest_runtest_logreport(cast("Any", SimpleNamespace(nodeid="b", when=when)))
+    scheduling.pytest_runtest_logreport(cast("Any", SimpleNamespace(nodeid="c", when="call")))
+    assert scheduling.remove_node("gw0") is None
+    assert [*scheduling.workqueue] == ["c"]
