@@ -39,7 +39,7 @@ from rag_harness.stats import clopper_pearson
 
 ROOT = Path(__file__).parents[1]
 KB = ROOT / "data" / "kb"
-PAIRS = ROOT / "tests" / "unit" / "words" / "contradictions" / "data"
+PAIRS = ROOT / "tests" / "unit" / "core" / "text" / "contradictions" / "data"
 _TELLING = re.compile(
     r"\A# [^\n]*|^Effective [^\n.]*\.|^## Previous version\n(?:(?!\n#)[\s\S])*|^A newer version of this page[^\n]*",
     re.M,

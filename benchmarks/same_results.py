@@ -125,6 +125,9 @@ TIME, MADE_BY = "<time>", "<made by>"
 TIMES = re.compile(r"_ms$|^ms$")
 """Keys of times, and of what is made of them."""
 OF_THE_CODE = {"fingerprint", "fingerprints", "made_of", "commit", "packages"}
+DIGEST = re.compile(r"[0-9a-f]{16,24}")
+WITH_THE_CODE = {"gold", "today"}
+"""Keys of digests that the digest of the package is part of: the gold of a judged score, the pipeline of a race."""
 BESIDE = {"again", "contradict"}
 """Stages that the reliability engine runs at once."""
 OF_A_TIME = ("value", "interval", "bounds", "reason")
@@ -202,6 +205,8 @@ class Normal:
             return value
         if TIMES.search(key) or key in OF_THE_CODE:
             return TIME if TIMES.search(key) else MADE_BY
+        if key in WITH_THE_CODE and isinstance(value, str) and DIGEST.fullmatch(value):
+            return MADE_BY
         if key == "digests" and isinstance(value, dict):  # they come from a set
             return {name: value[name] for name in sorted(value)}
         if key == "prompt" and isinstance(value, str):
