@@ -111,12 +111,19 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
         left = [nodeid for nodeid in unfinished if nodeid not in self._reported]
         killer = left.pop(0) if left and left[0] in self._alone else None
         self._alone |= set(left)
+        self._forget(set(left))
         again = {nodeid: {nodeid: False} for nodeid in left}
         waiting = OrderedDict(self.workqueue)
         self.workqueue: OrderedDict[str, dict[str, bool]] = OrderedDict([*again.items(), *waiting.items()])
         for other in list(self.assigned_work):
             self._reschedule(other)
         return killer
+
+    def _forget(self, again: set[str]) -> None:
+        """Take back that a test has passed whose row is lost: its worker died before the report with the row came."""
+        if terminal := self.config.pluginmanager.get_plugin("terminalreporter"):
+            passed = terminal.stats.get("passed", [])
+            passed[:] = [report for report in passed if report.nodeid not in again]
 
     def _reschedule(self, node: Any) -> None:
         """Keep at least two tests waiting at ``node``: a worker runs a test only when it knows the next one."""

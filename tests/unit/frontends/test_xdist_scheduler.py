@@ -19,5 +19,9 @@ def test_a_test_that_was_reported_before_its_worker_died_is_not_run_again() -> N
     for when in ("setup", "call", "teardown"):
         scheduling.pytest_runtest_logreport(cast("Any", SimpleNamespace(nodeid="b", when=when)))
     scheduling.pytest_runtest_logreport(cast("Any", SimpleNamespace(nodeid="c", when="call")))
+    passed = [SimpleNamespace(nodeid=nodeid) for nodeid in "abc"]
+    terminal = SimpleNamespace(stats={"passed": passed})
+    scheduling.config = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=lambda _: terminal))
     assert scheduling.remove_node("gw0") is None
     assert [*scheduling.workqueue] == ["c"]
+    assert [each.nodeid for each in passed] == ["a", "b"], "c passed, its row is lost, and it runs again"
