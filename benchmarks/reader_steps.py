@@ -33,7 +33,6 @@ from rag_harness.core.types import Case, Chunk, Hit
 from rag_harness.evaluation.measures.answers import AbstentionRate, CitationRecall, FalseAbstentionRate, TokenF1
 from rag_harness.evaluation.measures.measure import RowMeasure
 from rag_harness.models import reader
-from rag_harness.models import reader as scoring
 from rag_harness.models.prompts import load_prompts
 from rag_harness.models.reader import MIN_SUPPORT, Findings, gather, reader_answer
 from rag_harness.models.reader_prompt import BOOSTS, Prompt, QuestionTerms, read_question
@@ -54,7 +53,7 @@ class Design:
 
     name: str
     parts: bool = False
-    gain: float = scoring.MIN_GAIN
+    gain: float = reader.MIN_GAIN
     checked: bool = False
     threshold: float = MIN_SUPPORT
 
@@ -74,7 +73,7 @@ def answer(case: Case, row: ExperimentResult, design: Design) -> ExperimentResul
     hits = [Hit(_chunk(each.chunk_id, each.text), each.score, n) for n, each in enumerate(row.retrieved_chunks, 1)]
     messages = load_prompts("e4").messages(case.query.text, hits)
     with ExitStack() as patches:
-        patches.enter_context(patch.object(scoring, "MIN_GAIN", design.gain))
+        patches.enter_context(patch.object(reader, "MIN_GAIN", design.gain))
         patches.enter_context(patch.object(reader, "gather", lambda prompt, _: by_steps(prompt, design)))
         said = reader_answer([{"role": each.role, "content": each.content} for each in messages])
     changed = {"llm_answer": said.answer, "citations": said.citations, "abstained": declines(said.answer)}

@@ -28,6 +28,13 @@ def read_json(text: str | bytes, deepest: int = DEEPEST_JSON) -> Any:
     return found
 
 
+def after_blanks(text: str, place: int) -> int:
+    """Return the place of the next character that is not a blank of JSON; the length of the text at its end."""
+    while place < len(text) and text[place] in " \t\r\n":
+        place += 1
+    return place
+
+
 def _too_deep(deepest: int) -> json.JSONDecodeError:
     return json.JSONDecodeError(f"nested deeper than {deepest} levels", "", 0)
 

@@ -105,7 +105,7 @@ class ProgressText:
             return counted
         # Time for the rest at the speed so far, less the time since the last report.
         left = max((heard.total - heard.done) * took / done - (monotonic() - heard.at), 0.0)
-        return f"{counted}, {_rate(done / took)}/s, {_clock(left)} left"
+        return f"{counted}, {_rate(done / took)}/s, {clock(left)} left"
 
 
 _TELLING = 0.05
@@ -116,7 +116,8 @@ def _rate(each_second: float) -> str:
     return f"{each_second:,.0f}" if each_second >= 10 else f"{each_second:.1f}"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Return seconds as minutes and seconds, from an hour on with hours: ``1:05``, ``1:00:05``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

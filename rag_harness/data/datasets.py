@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from rag_harness.core.errors import DataError, RagHarnessError, SettingsError, unknown
 from rag_harness.core.files import bytes_digest, file_digest, files_digest, json_digest
+from rag_harness.core.json_text import after_blanks
 from rag_harness.core.log import is_worker, log
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.text.comparison import composed
@@ -60,7 +61,7 @@ def read_collection(named: str, path_of: Callable[[str], Path]) -> BeirDataset:
 
 # The digest of a file of questions without what their answers owe: that changes no answer.
 
-_OWED, _BLANKS = ("expect", "tools"), " \t\r\n"
+_OWED = ("expect", "tools")
 _DECODER = json.JSONDecoder()
 
 
@@ -82,7 +83,7 @@ def _asked(line: bytes) -> bytes:
     """Return a line without the expectations of its answer and of its turns' answers."""
     try:
         text = line.decode("utf-8")
-        cuts = list(_cuts(text, _after_blanks(text, 0))) if any(f'"{key}"' in text for key in _OWED) else []
+        cuts = list(_cuts(text, after_blanks(text, 0))) if any(f'"{key}"' in text for key in _OWED) else []
     except (ValueError, IndexError, RecursionError):
         return line  # it is not JSON, and the reader of the file reports it
     for start, end in reversed(cuts):
@@ -95,9 +96,9 @@ def _cuts(text: str, start: int) -> Iterator[tuple[int, int]]:
     comma, first = start, start + 1
     for key, value, end in _members(text, start):
         if key in _OWED:
-            after = _after_blanks(text, end)
+            after = after_blanks(text, end)
             # The comma before it goes with it. Where no member is left before it, the one behind it does.
-            behind = _after_blanks(text, after + 1) if text[after] == "," else end
+            behind = after_blanks(text, after + 1) if text[after] == "," else end
             yield (first, behind) if first else (comma, end)
             first = first and behind
             comma = after
@@ -106,34 +107,28 @@ def _cuts(text: str, start: int) -> Iterator[tuple[int, int]]:
         if key == "turns" and text[value] == "[":
             for turn in _items(text, value):
                 yield from _cuts(text, turn)
-        comma = _after_blanks(text, end)
+        comma = after_blanks(text, end)
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str, int, int]]:
     """Yield the key of each member of an object, where its value begins, and where that ends."""
-    place = _after_blanks(text, start + 1) if text[start] == "{" else len(text)
+    place = after_blanks(text, start + 1) if text[start] == "{" else len(text)
     while place < len(text) and text[place] == '"':
         key, place = _DECODER.raw_decode(text, place)
-        value = _after_blanks(text, _after_blanks(text, place) + 1)
+        value = after_blanks(text, after_blanks(text, place) + 1)
         _, end = _DECODER.raw_decode(text, value)
         yield key, value, end
-        place = _after_blanks(text, _after_blanks(text, end) + 1)
+        place = after_blanks(text, after_blanks(text, end) + 1)
 
 
 def _items(text: str, start: int) -> Iterator[int]:
     """Yield where each item of a list begins."""
-    place = _after_blanks(text, start + 1)
+    place = after_blanks(text, start + 1)
     while text[place] != "]":
         yield place
         _, end = _DECODER.raw_decode(text, place)
-        place = _after_blanks(text, end)
-        place = _after_blanks(text, place + 1) if text[place] == "," else place
-
-
-def _after_blanks(text: str, place: int) -> int:
-    while place < len(text) and text[place] in _BLANKS:
-        place += 1
-    return place
+        place = after_blanks(text, end)
+        place = after_blanks(text, place + 1) if text[place] == "," else place
 
 
 def keeping_of(settings: Settings) -> ParsedKeeping:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from rag_harness.core.errors import DataError, PrerequisiteError
-from rag_harness.core.json_text import DEEPEST_JSON, is_deep, read_json
+from rag_harness.core.json_text import DEEPEST_JSON, after_blanks, is_deep, read_json
 from rag_harness.core.registry import missing_package
 from rag_harness.data.source_records import SourceRecord, check_there, field_meant, not_utf8, text_of
 
@@ -251,7 +251,6 @@ def _held_records_rows(
 
 MOST_JSON = 512 << 20
 """The most bytes of a JSON file: it is read whole, and its values take several times its size."""
-_BLANKS = " \t\r\n"
 _DECODER = json.JSONDecoder()
 
 
@@ -263,7 +262,7 @@ def json_records(file: Path) -> Iterator[SourceRecord]:
             have unequal lengths, or several lists contain records.
     """
     text = text_of(file, MOST_JSON)
-    begin = _after_blanks(text, 0)
+    begin = after_blanks(text, 0)
     first, _, others = text[begin:].partition("\n")
     if text[begin] == "[":
         yield from _items(file, text, begin)
@@ -296,7 +295,7 @@ def _whole(file: Path, text: str) -> Any:
 
 def _items(file: Path, text: str, begin: int) -> Iterator[SourceRecord]:
     """Yield the items of a list, one decoded at a time, with their lines."""
-    place, counted, line = _after_blanks(text, begin + 1), 0, 1
+    place, counted, line = after_blanks(text, begin + 1), 0, 1
     while text[place : place + 1] not in ("]", ""):
         line += text.count("\n", counted, place)
         counted, where = place, f"{file}:{line}"
@@ -307,9 +306,9 @@ def _items(file: Path, text: str, begin: int) -> Iterator[SourceRecord]:
         if is_deep(value):
             raise DataError(f"{where}: nested too deeply.")
         yield from held_records(value, where)
-        place = _after_blanks(text, place)
+        place = after_blanks(text, place)
         if text[place : place + 1] == ",":
-            place = _after_blanks(text, place + 1)
+            place = after_blanks(text, place + 1)
         elif text[place : place + 1] != "]":
             raise DataError(f"{where}: no JSON: a comma or ] is missing behind this item. Was the file cut short?")
     if text[place : place + 1] != "]" or text[place + 1 :].strip():
@@ -322,12 +321,6 @@ def _is_json(line: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _after_blanks(text: str, place: int) -> int:
-    while place < len(text) and text[place] in _BLANKS:
-        place += 1
-    return place
 
 
 # Records of a Parquet file; the only file here that knows pyarrow.

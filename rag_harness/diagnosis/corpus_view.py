@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from statistics import median_high
 
-from rag_harness.core.text.comparison import compared_words
+from rag_harness.core.text.comparison import compared_words, with_single_blanks
 from rag_harness.core.text.sentences import sentence_texts
 from rag_harness.core.text.terms import written_numbers
 from rag_harness.core.types import Chunk, Document
@@ -152,11 +152,6 @@ def is_part_of(text: str, whole: str, least: int = LEAST_SAME) -> bool:
         if most >= least and (piece[:most] in whole or piece[len(piece) - most :] in whole):
             return True
     return False
-
-
-def with_single_blanks(text: str) -> str:
-    """Return ``text`` with runs of white space as one blank."""
-    return " ".join(text.split())
 
 
 def says(texts: Iterable[str], quote: str) -> bool:

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Literal
 
 from rag_harness.core.text.citations import CITATION
+from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.sentences import sentence_texts
 from rag_harness.core.text.terms import STOPWORDS, stem, written_numbers
 from rag_harness.core.types import Case, Chunk
@@ -22,7 +23,6 @@ from rag_harness.diagnosis.corpus_view import (
     is_part_of,
     other_version,
     says,
-    with_single_blanks,
 )
 from rag_harness.evaluation.measures.answers import as_shown
 from rag_harness.evaluation.measures.correctness import (

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
+from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.types import Case, Chunk, Hit
 from rag_harness.diagnosis.causes import LOGIC_FAILURE, RETRIEVAL_MISS
-from rag_harness.diagnosis.corpus_view import CorpusView, says, with_single_blanks
+from rag_harness.diagnosis.corpus_view import CorpusView, says
 from rag_harness.diagnosis.gold import GoldFacts, QuoteFact
 from rag_harness.evaluation.measures.agents import TracedSearch, searches_of, untold_hits
 from rag_harness.pipelines.trace import GivenSearches

@@ -15,6 +15,7 @@ from rag_harness.core.text.refusals import declines
 from rag_harness.core.types import Answer, Hit, Message, PipelineOutput, Query
 from rag_harness.models.prompts import Prompts, json_of
 from rag_harness.pipelines.trace import Trace
+from rag_harness.records.json_safe import whole_characters
 
 
 class PlainAnswer(BaseModel):
@@ -79,16 +80,16 @@ def read_answer(raw: str, sources: int, reasoning: bool, finish_reason: str = ""
     Raises:
         ModelOutputError: the text is not JSON of the requested form, or the answer is empty.
     """
-    raw = _whole_characters(raw)
+    raw = whole_characters(raw)
     shape = ReasonedAnswer if reasoning else PlainAnswer
     try:
         read = shape.model_validate(json_of(raw))
     except ValueError as error:
         raise ModelOutputError(_unread(raw, finish_reason), raw) from error
-    text = _whole_characters(read.answer)
+    text = whole_characters(read.answer)
     if not text.strip():
         raise EmptyAnswerError("The model's answer is empty.", raw)
-    steps = tuple(map(_whole_characters, read.reasoning_steps)) if isinstance(read, ReasonedAnswer) else None
+    steps = tuple(map(whole_characters, read.reasoning_steps)) if isinstance(read, ReasonedAnswer) else None
     if steps is not None and not any(step.strip() for step in steps):
         raise ModelOutputError("The model gave no reasoning steps.", raw)
     cited = cited_sources(text)
@@ -111,8 +112,3 @@ def _unread(raw: str, finish_reason: str) -> str:
             "max_tokens of role answer, or have it say less."
         )
     return f"The model's answer is not the JSON that was asked for: {raw[:120]!r}"
-
-
-def _whole_characters(text: str) -> str:
-    """Join surrogates that a stream has separated, and replace lone ones, which no file can hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

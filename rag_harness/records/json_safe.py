@@ -19,7 +19,7 @@ def storable(value: Any) -> Any:
     does not have becomes its ``str``.
     """
     if isinstance(value, str):
-        return value if _has_whole_characters(value) else _mended(value)
+        return value if _has_whole_characters(value) else whole_characters(value)
     if isinstance(value, dict | Mapping):  # dict first: to ask an abstract class takes three times as long
         return {storable(str(key)): storable(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -39,7 +39,7 @@ def _has_whole_characters(text: str) -> bool:
     return True
 
 
-def _mended(text: str) -> str:
+def whole_characters(text: str) -> str:
     """Return a text with lone surrogates: two that belong together are one character, others U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

@@ -6,11 +6,11 @@ import hmac
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Literal, cast
 
+from rag_harness.records.manifest import now
 from rag_harness.service.database import Database
 from rag_harness.service.problems import ProblemError
 
@@ -104,7 +104,7 @@ def make_key(
     """
     key = KEY_PREFIX + token_urlsafe(_BYTES)
     kept = " ".join(scope for scope in SCOPES if scope in set(scopes))
-    values = (_digest(key), label, kept, collection, rate, quota, _now())
+    values = (_digest(key), label, kept, collection, rate, quota, now())
     columns = "digest, label, scopes, collection, rate, quota, created"
     db.write_now(lambda rows: rows.execute(f"INSERT INTO keys ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", values))
     return key
@@ -129,7 +129,7 @@ def revoke_key(db: Database, key_id: int) -> bool:
     if not 0 < key_id < 1 << 63:
         return False  # SQLite's integers end here
     command = "UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL"
-    return db.write_now(lambda rows: rows.execute(command, (_now(), key_id)).rowcount) == 1
+    return db.write_now(lambda rows: rows.execute(command, (now(), key_id)).rowcount) == 1
 
 
 def list_keys(db: Database) -> list[KeyInfo]:
@@ -159,10 +159,6 @@ def _scopes(row: sqlite3.Row) -> tuple[Scope, ...]:
 def _digest(key: str) -> bytes:
     # A header may have any characters. A lone surrogate must not raise.
     return sha256(key.encode(errors="surrogatepass")).digest()
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 # The quota of a key, in questions. Each question is granted by one committed statement before it is answered.

@@ -13,7 +13,7 @@ from typing import Any
 from rag_harness.core.errors import ModelOutputError, QueryTooLongError
 from rag_harness.core.files import json_digest
 from rag_harness.core.protocols import ChatModel, Retriever
-from rag_harness.core.text.comparison import compared_words
+from rag_harness.core.text.comparison import compared_words, with_single_blanks
 from rag_harness.core.text.page_names import slug
 from rag_harness.core.types import Chunk, Decision, Hit, Message
 from rag_harness.models.prompts import Prompts
@@ -129,11 +129,6 @@ def selected_text(inputs: Any) -> Selection | None:
     """Return the selection; None if the query has no such input, or it is not a text."""
     value = inputs.get("selected_text")
     return Selection(value) if isinstance(value, str) else None
-
-
-def with_single_blanks(text: str) -> str:
-    """Return ``text`` with each run of white space as one blank, and none at the ends."""
-    return " ".join(text.split())
 
 
 def _stands_in(part: str, text: str) -> bool:

@@ -20,7 +20,7 @@ from rag_harness.stats.agreement import Components, variance_components
 from rag_harness.tables.pairwise import measure_said
 from rag_harness.tables.reader import read_repeat
 from rag_harness.tables.suite_table import SuiteTable
-from rag_harness.tables.wording import money
+from rag_harness.tables.wording import money, number_or_dash
 
 # Variance components: between queries, between answers to one query, and between judgements of one answer.
 #
@@ -285,13 +285,9 @@ def _row(noise: MeasureNoise) -> str:
     assert found is not None
     shares = found.shares()
     judge = "computes" if noise.judge_computes else _percent(shares.get("judge"))
-    numbers = f"{found.queries:>5}{found.mean:>8.3f}{_number(noise.error):>8}{_number(noise.rerun):>12}"
+    numbers = f"{found.queries:>5}{found.mean:>8.3f}{number_or_dash(noise.error):>8}{number_or_dash(noise.rerun):>12}"
     parts = f"{_percent(shares.get('query')):>9}{_percent(shares.get('pipeline')):>10}{judge:>10}"
     return f"  {measure_said(noise.measure):<21.21}{numbers}{parts}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def _percent(value: float | None) -> str:

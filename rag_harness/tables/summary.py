@@ -28,7 +28,7 @@ from rag_harness.tables.blocks import STAGES
 from rag_harness.tables.conversations import by_turn, drift_of, has_turns
 from rag_harness.tables.failure_messages import TERMINAL_WIDTH
 from rag_harness.tables.suite_table import SuiteTable
-from rag_harness.tables.wording import money
+from rag_harness.tables.wording import money, number_or_dash
 
 HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"
@@ -72,8 +72,8 @@ class ExperimentSummary:
             str(self.trials),
             str(self.errors),
             str(self.resumed),
-            _number(self.recall_at_5),
-            _number(self.mrr_at_10),
+            number_or_dash(self.recall_at_5),
+            number_or_dash(self.mrr_at_10),
             str(self.abstained),
             str(self.tokens),
             str(self.lost),
@@ -176,10 +176,6 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
         )
         for row in rows
     ]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 # The study's scorecard: means of judged measures with intervals, and categories of answers. 100 columns.

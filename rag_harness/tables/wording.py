@@ -66,3 +66,8 @@ def better_named(name: str) -> Side:
         return better_of(measure_named(name))
     except PrerequisiteError:
         return ""
+
+
+def number_or_dash(value: float | None) -> str:
+    """Return a number with three decimals; a dash where there is none."""
+    return "-" if value is None else f"{value:.3f}"

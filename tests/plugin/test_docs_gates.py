@@ -19,7 +19,6 @@ from rag_harness.core.settings import options
 from rag_harness.core.types import limit_of
 from rag_harness.evaluation.measures import known_measures, measure_named
 from rag_harness.runs.gates import Gate, grammar, judge, parse_gate, verdict_lines
-from rag_harness.runs.gates import grammar as promises
 from rag_harness.runs.gates.grammar import BASELINE, PromiseKind, Reference, TurnsKind
 from tests.plugin.conftest import Suite
 from tests.plugin.study import replay
@@ -89,7 +88,7 @@ def test_the_reference_has_every_function_of_a_measure() -> None:
     gates = _forms()
     over = [gate.over for gate in gates if gate.over and not gate.turns]
     assert {each.kind for each in over} == set(get_args(PromiseKind))
-    assert {each.limit[0] for each in over if each.limit} == set(promises._LIMITS)
+    assert {each.limit[0] for each in over if each.limit} == set(grammar._LIMITS)
     assert {each.kind for each in over if not each.limit} == set(get_args(PromiseKind))
     assert {each.kind for each in over if each.limit} == set(get_args(PromiseKind)) - {"worst_of_"}
     turns = [gate.turns for gate in gates if gate.turns]

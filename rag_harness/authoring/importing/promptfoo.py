@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.importing import promptfoo_files as types
+from rag_harness.authoring.importing import promptfoo_files
 from rag_harness.authoring.importing.field_mapping import likely_question
 from rag_harness.authoring.importing.promptfoo_files import (
     FoundTest,
@@ -91,7 +91,7 @@ class Assertions:
         elif kind == "word-count" and negated and not isinstance(value, Mapping):
             self._lose("not-word-count of a number: state min or max")
         else:
-            if kind in types.WITH_REFERENCE and not negated:
+            if kind in promptfoo_files.WITH_REFERENCE and not negated:
                 self._ground_truth = self._ground_truth or plain_text(value)
             found = list(self._of_type(kind, value, raw))
             beside = {} if raw.get("weight") in (None, 1) else {"weight": raw["weight"]}
@@ -124,24 +124,24 @@ class Assertions:
     def _of_type(self, kind: str, value: Any, raw: Mapping[str, Any]) -> Iterator[Demand]:
         if kind == "equals" and isinstance(value, (dict, list)):
             yield {"json": {"const": value}}
-        elif kind in types.OF_TEXT:
-            ours, options = types.OF_TEXT[kind]
+        elif kind in promptfoo_files.OF_TEXT:
+            ours, options = promptfoo_files.OF_TEXT[kind]
             yield {ours: _as_text(value), **options}
-        elif kind in types.OF_TEXTS:
-            ours, options = types.OF_TEXTS[kind]
+        elif kind in promptfoo_files.OF_TEXTS:
+            ours, options = promptfoo_files.OF_TEXTS[kind]
             yield {ours: [_as_text(each) for each in value] if isinstance(value, list) else value, **options}
-        elif kind in types.OF_LIKENESS:
-            yield {types.OF_LIKENESS[kind]: value, "at_least": raw.get("threshold", _USUAL_LIKENESS)}
+        elif kind in promptfoo_files.OF_LIKENESS:
+            yield {promptfoo_files.OF_LIKENESS[kind]: value, "at_least": raw.get("threshold", _USUAL_LIKENESS)}
         else:
             yield from self._others(kind, value, raw)
 
     def _others(self, kind: str, value: Any, raw: Mapping[str, Any]) -> Iterator[Demand]:
         threshold = raw.get("threshold")
-        if kind in types.OF_THRESHOLD and threshold is None:
+        if kind in promptfoo_files.OF_THRESHOLD and threshold is None:
             self._notes.tell(f"{kind} without a threshold: every row has it", self._where)
-        elif kind in types.OF_THRESHOLD:
-            yield {types.OF_THRESHOLD[kind]: threshold}
-        elif kind in types.OF_CRITERION:
+        elif kind in promptfoo_files.OF_THRESHOLD:
+            yield {promptfoo_files.OF_THRESHOLD[kind]: threshold}
+        elif kind in promptfoo_files.OF_CRITERION:
             if threshold is not None:
                 self._notes.tell(f"{kind} with a threshold: a rubric is met or not", self._where)
             yield from ({"rubric": each} for each in (value if isinstance(value, list) else [value]))
@@ -159,13 +159,13 @@ class Assertions:
         yield from ({f"{end}_words": limits[end]} for end in ("min", "max") if limits.get(end) is not None)
 
     def _judged_or_lost(self, kind: str) -> None:
-        if kind in types.JUDGED:
-            name = types.JUDGED[kind]
+        if kind in promptfoo_files.JUDGED:
+            name = promptfoo_files.JUDGED[kind]
             self._lose(
                 f"{kind}: a judged measure here: --rag-measures={name}, and a gate on it (docs/explanation/judging.md)"
             )
         else:
-            self._lose(f"{kind}: {types.why_unmatched(kind)}")
+            self._lose(f"{kind}: {promptfoo_files.why_unmatched(kind)}")
 
     def _lose(self, what: str) -> None:
         self._notes.lose(what, self._where)

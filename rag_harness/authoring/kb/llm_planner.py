@@ -16,12 +16,11 @@ from typing import ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag_harness.authoring.kb.embedded_planner import Draft, arranged, kinds_of
-from rag_harness.authoring.kb.page import squeeze
 from rag_harness.authoring.kb.plan import Plan, PlannedFact, PlannedTable, PlanPage, PlanRequest
 from rag_harness.authoring.kb.plan_checks import content_faults
 from rag_harness.core.errors import BudgetError, DataError, DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.core.protocols import ChatModel
-from rag_harness.core.text.comparison import compared_words
+from rag_harness.core.text.comparison import compared_words, with_single_blanks
 from rag_harness.core.text.page_names import slug
 from rag_harness.models.prompts import Fault, Prompts, ask_until_right, json_of
 
@@ -175,10 +174,10 @@ def outline_of(reply: str) -> Outline | Fault:
     read = read_as(_Outline, reply)
     if read is None:
         return Fault(SHAPE)
-    categories = tuple(dict.fromkeys(squeeze(each) for each in read.categories if _is_title(each)))
+    categories = tuple(dict.fromkeys(with_single_blanks(each) for each in read.categories if _is_title(each)))
     if not categories or not _is_title(read.title):
         return Fault(f"title or categories are empty, or longer than {_TITLE} characters")
-    return Outline(squeeze(read.title), categories[: 2 * MOST_CATEGORIES])
+    return Outline(with_single_blanks(read.title), categories[: 2 * MOST_CATEGORIES])
 
 
 def titles_of(reply: str, count: int, known: Collection[str]) -> list[str] | Fault:
@@ -187,7 +186,7 @@ def titles_of(reply: str, count: int, known: Collection[str]) -> list[str] | Fau
     if read is None:
         return Fault(SHAPE)
     new: dict[str, str] = {}
-    for title in map(squeeze, read.titles):
+    for title in map(with_single_blanks, read.titles):
         if _is_title(title) and not _YEAR.search(title) and page_id(title) not in known:
             new.setdefault(page_id(title), title)
     if 2 * len(new) < count:
@@ -210,7 +209,7 @@ def read_as(shape: type[_T], reply: str) -> _T | None:
 
 
 def _is_title(text: str) -> bool:
-    return 0 < len(squeeze(text)) <= _TITLE and bool(page_id(squeeze(text)))
+    return 0 < len(with_single_blanks(text)) <= _TITLE and bool(page_id(with_single_blanks(text)))
 
 
 ROUNDS = 4
@@ -322,11 +321,11 @@ def draft_of(task: PageTask, reply: str) -> Draft | Fault:
 def _drafted(task: PageTask, read: _Page) -> Draft:
     own = page_id(task.title)
     facts = tuple(
-        PlannedFact(id=f"{own}-f{number}", **{key: squeeze(text) for key, text in fact.model_dump().items()})
+        PlannedFact(id=f"{own}-f{number}", **{key: with_single_blanks(text) for key, text in fact.model_dump().items()})
         for number, fact in enumerate(read.facts, 1)
     )
     tables = (PlannedTable.model_validate(read.table.model_dump()),) if read.table and task.kind != "logical" else ()
-    steps = tuple(map(squeeze, read.steps)) if task.kind != "tabular" else ()
+    steps = tuple(map(with_single_blanks, read.steps)) if task.kind != "tabular" else ()
     about = (*(word for word in compared_words(task.title) if len(word) >= _LETTERS_OF_TOPIC), task.category)
     older = _older(facts, read.older) if task.versions else None
     return Draft(own, task.title, task.category, task.kind, about, facts, tables, steps, older)
@@ -335,7 +334,7 @@ def _drafted(task: PageTask, read: _Page) -> Draft:
 def _older(facts: tuple[PlannedFact, ...], older: _Older | None) -> PlannedFact | None:
     if older is None or not 1 <= older.fact <= len(facts):
         return None
-    said = {"value": squeeze(older.value), "statement": squeeze(older.statement)}
+    said = {"value": with_single_blanks(older.value), "statement": with_single_blanks(older.statement)}
     return PlannedFact.model_validate({**facts[older.fact - 1].model_dump(), **said})
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rag_harness.authoring.kb.checks import CheckResult, Material
-from rag_harness.authoring.kb.page import Page, squeeze
+from rag_harness.authoring.kb.page import Page
+from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.shingles import Hashing, Resemblances, candidates, signature
 
 THRESHOLD = 0.3
@@ -30,8 +31,8 @@ def _pasted(material: Material) -> CheckResult:
     for page in material.pages.values():
         for line, text in page.paragraphs:
             if text.count(" ") + 1 >= _SHORT:
-                places.setdefault(squeeze(text), []).append((page, line))
-    steps = {squeeze(step) for page in material.planned.values() for step in page.steps or ()}
+                places.setdefault(with_single_blanks(text), []).append((page, line))
+    steps = {with_single_blanks(step) for page in material.planned.values() for step in page.steps or ()}
     for text, found in places.items():
         if text in steps:
             continue  # planned word for word: similar procedures have similar steps

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.page_names import slug
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -51,7 +52,7 @@ class Page:
     @cached_property
     def squeezed(self) -> str:
         """The source with each run of white space as one blank."""
-        return squeeze(self.text)
+        return with_single_blanks(self.text)
 
     @property
     def body(self) -> str:
@@ -67,12 +68,7 @@ class Page:
 
 def fold(text: str) -> str:
     """Return ``text`` without bold marks, with each run of white space as one blank."""
-    return squeeze(text.replace("**", "").replace("__", ""))
-
-
-def squeeze(text: str) -> str:
-    """Return ``text`` with each run of white space as one blank."""
-    return " ".join(text.split())
+    return with_single_blanks(text.replace("**", "").replace("__", ""))
 
 
 ELSEWHERE = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|//)")
@@ -109,7 +105,7 @@ def visible_text(text: str) -> str:
     """Return a line of Markdown as a reader sees it, with each run of white space as one blank."""
     if _MARKS.search(text):
         text = "".join(_seen(child) for token in _parser().parseInline(text) for child in token.children or ())
-    return squeeze(text)
+    return with_single_blanks(text)
 
 
 def parse_page(doc_id: str, text: str) -> Page:
@@ -205,7 +201,7 @@ class _Reader:
         else:
             self.page.paragraphs.append(TextAtLine(first + 1, text))
         if self.in_table:
-            self.page.grids[-1][-1].append(squeeze(text))
+            self.page.grids[-1][-1].append(with_single_blanks(text))
         self._no_table(first, token.content.split("\n"))
         self._add_links(token, first + 1)
 

@@ -22,10 +22,10 @@ from rag_harness.authoring.kb.page import (
     fold,
     linked_file,
     linked_files,
-    squeeze,
     visible_text,
 )
 from rag_harness.authoring.kb.plan import Plan, PlannedFact, PlannedTable, PlanPage
+from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.languages import ENGLISH
 from rag_harness.core.text.sentences import sentence_texts
 from rag_harness.core.types import Document
@@ -42,7 +42,7 @@ _SHOWS: dict[str, tuple[Callable[[Page], bool], str]] = {
 
 def title_faults(page: PlanPage, written: Page) -> Iterator[str]:
     """Yield a fault if the first heading is not the planned title."""
-    if page.title is not None and squeeze(written.title) != visible_text(page.title):
+    if page.title is not None and with_single_blanks(written.title) != visible_text(page.title):
         yield f"the first heading of {page.filename} is {written.title!r}, planned is {page.title!r}. Make them agree."
 
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from rag_harness.authoring.kb.checks import CheckResult, Material, leaves
-from rag_harness.authoring.kb.page import Page, fold, squeeze
+from rag_harness.authoring.kb.page import Page, fold
 from rag_harness.authoring.kb.page_checks import (
     fact_faults,
     figure_faults,
@@ -38,6 +38,7 @@ from rag_harness.authoring.kb.plan import (
     version_order,
 )
 from rag_harness.core.errors import DataError
+from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.contradictions import Contradiction, contradictions
 
 # Faults of ids, filenames and titles: each page needs its own, and its file must be writable and linkable.
@@ -141,7 +142,7 @@ def _conflict_faults(pair: VersionPair, outdated: PlanPage, current: PlanPage) -
     if not pair.conflicts:
         yield f"its pair with {outdated.id} lists no conflict. List what the two disagree on."
     for conflict in pair.conflicts:
-        if squeeze(conflict.outdated_statement) == squeeze(conflict.current_statement):
+        if with_single_blanks(conflict.outdated_statement) == with_single_blanks(conflict.current_statement):
             yield (
                 f"conflict {conflict.fact!r} with {outdated.id}: both statements are {conflict.current_statement!r}. "
                 "State the difference."
@@ -166,7 +167,7 @@ def _unplanned(pair: VersionPair, old: Mapping[str, PlannedFact], new: Mapping[s
     planned = {conflict.fact for conflict in pair.conflicts}
     shared = old.keys() & new.keys()
     for fact in (new[each] for each in new if each in shared - planned):
-        if squeeze(old[fact.id].statement) != squeeze(fact.statement):
+        if with_single_blanks(old[fact.id].statement) != with_single_blanks(fact.statement):
             what = f"{old[fact.id].statement!r} was replaced by {fact.statement!r}"
             yield f"fact {fact.id} differs from that of {pair.outdated}: {what}. Plan the conflict, or make them equal."
 
@@ -179,7 +180,7 @@ def _not_stated(
         return
     sides = ((conflict.outdated_statement, old[conflict.fact]), (conflict.current_statement, new[conflict.fact]))
     for statement, fact in sides:
-        if squeeze(statement) != squeeze(fact.statement):
+        if with_single_blanks(statement) != with_single_blanks(fact.statement):
             yield f"conflict {conflict.fact!r} says {statement!r}, the fact {fact.statement!r}. Make them agree."
 
 
@@ -607,7 +608,7 @@ def _conflicts(material: Material, pair: VersionPair, outdated: PlanPage, curren
         where = material.at(PLAN_FILE)
         yield where, f"the pair {pair.outdated} / {pair.current} lists no conflict. List what the two disagree on."
     for conflict in pair.conflicts:
-        if squeeze(conflict.outdated_statement) == squeeze(conflict.current_statement):
+        if with_single_blanks(conflict.outdated_statement) == with_single_blanks(conflict.current_statement):
             same = f"both statements are the same: {conflict.current_statement!r}"
             what = f"{_conflict_name(conflict)}: {same}. State the conflict."
             yield material.at(PLAN_FILE), what

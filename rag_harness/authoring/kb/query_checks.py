@@ -16,12 +16,13 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag_harness.authoring.kb.checks import CheckResult, Material
-from rag_harness.authoring.kb.page import Page, TextAtLine, fold, squeeze
+from rag_harness.authoring.kb.page import Page, TextAtLine, fold
 from rag_harness.authoring.kb.page_checks import anchor_problem, links_of
 from rag_harness.authoring.kb.plan import PLAN_FILE, PlannedFact
 from rag_harness.authoring.kb.plan_checks import BROKEN_PLAN, NO_PLAN
 from rag_harness.core.errors import DataError
 from rag_harness.core.json_text import read_json
+from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.contradictions import against
 from rag_harness.core.text.sentences import sentence_texts
 from rag_harness.core.text.terms import figures, terms
@@ -51,7 +52,7 @@ def check_quote(check: CheckResult, material: Material, where: str, filename: st
     if page is None or quote in page.text:
         return
     shown = quote if len(quote) < 120 else f"{quote[:117]}…"
-    if squeeze(quote) in page.squeezed:
+    if with_single_blanks(quote) in page.squeezed:
         what = "stands there with other white space, which is accepted. Copy the quote as it is to silence this."
         check.note(where, f"quote {shown!r} of {filename} {what}")
     else:
@@ -255,7 +256,7 @@ def selections(material: Material, read: ParsedFile[QueryLine]) -> CheckResult:
     check = CheckResult("selections", f"{len(selecting)} selections")
     for line, query in selecting:
         said = query.inputs[SELECTED]
-        words = squeeze(said) if isinstance(said, str) else ""
+        words = with_single_blanks(said) if isinstance(said, str) else ""
         if not words:
             check.error(
                 read.at(line), f"{query.query_id} has a selected_text without words. Write it, or leave it out."
@@ -439,7 +440,9 @@ def _queries(_: Material, read: Queries) -> CheckResult:
     for line, first, query in _repeated(read, lambda query: query.query_id):
         check.error(read.at(line), f"query_id {query.query_id!r} stands already on line {first}. Give it another.")
     # "And the price?" may be said in any conversation: a turn is held by the words that stand alone.
-    for line, first, query in _repeated(read, lambda query: squeeze(query.asked_alone or query.query_id).casefold()):
+    for line, first, query in _repeated(
+        read, lambda query: with_single_blanks(query.asked_alone or query.query_id).casefold()
+    ):
         check.note(read.at(line), f"{query.query_id} asks the same words as line {first}.")
     if not read.entries and not read.problems:
         check.error(str(read.file), "the file holds no query. Each line is an object with query_id and query.")

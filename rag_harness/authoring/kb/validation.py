@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rag_harness.authoring.kb.checks import ValidationReport, read_material
+from rag_harness.authoring.kb.near_duplicates import check_near_duplicates
+from rag_harness.authoring.kb.page_checks import check_diagrams, check_languages, check_pages, flowchart
+from rag_harness.authoring.kb.plan_checks import check_facts, check_plan_files, check_version_pairs
+from rag_harness.authoring.kb.query_checks import check_golden_set, check_queries
+from rag_harness.core.progress import uncollected
 
 
 def validate(
@@ -18,18 +23,11 @@ def validate(
     Raises:
         DataError: the folder or a named question file is missing, or the folder has no page.
     """
-    from rag_harness.core.progress import uncollected
-
     with uncollected():
         return _checked(kb_dir, queries, golden, tuple(types))
 
 
 def _checked(kb_dir: Path, queries: Path | None, golden: Path | None, types: tuple[str, ...]) -> ValidationReport:
-    from rag_harness.authoring.kb.near_duplicates import check_near_duplicates
-    from rag_harness.authoring.kb.page_checks import check_diagrams, check_languages, check_pages
-    from rag_harness.authoring.kb.plan_checks import check_facts, check_plan_files, check_version_pairs
-    from rag_harness.authoring.kb.query_checks import check_golden_set, check_queries
-
     material = read_material(kb_dir)
     report = ValidationReport(kb_dir)
     report.checks += check_pages(material)
@@ -50,6 +48,4 @@ def graph(kb_dir: Path) -> str:
     Raises:
         DataError: the folder is missing, or has no page.
     """
-    from rag_harness.authoring.kb.page_checks import flowchart
-
     return flowchart(read_material(kb_dir))

@@ -16,7 +16,6 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from rag_harness.authoring.kb.page import squeeze
 from rag_harness.authoring.kb.query_checks import wrongly_expected
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.drafts import ANSWERED
@@ -24,6 +23,7 @@ from rag_harness.authoring.questions.findings import Finding, Proposal, Question
 from rag_harness.authoring.questions.review.rows import AFFECTED
 from rag_harness.core.errors import DataError
 from rag_harness.core.json_text import read_json
+from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.page_names import numbered
 from rag_harness.core.text.terms import figures, terms
 from rag_harness.core.types import Evidence, Expectation
@@ -372,7 +372,7 @@ def _changed(asked: QuestionWithGold, quote: Evidence, filename: str, pages: Pag
 
 
 def _marked_otherwise(quote: Evidence, filename: str, new: str) -> Finding:
-    is_space = squeeze(new) == squeeze(quote.quote)
+    is_space = with_single_blanks(new) == with_single_blanks(quote.quote)
     what, why = ("white space", "") if is_space else ("markup", "the words are the same")
     return Finding(
         "white space" if what == "white space" else "markup",

@@ -263,3 +263,8 @@ def _without_id(found: re.Match[str]) -> str:
     name = found[0]
     is_id = any(map(str.isdigit, name)) and len(name) - len(name.rstrip(_HEX)) >= _LEAST_HEX
     return "<>" if is_id else name
+
+
+def with_single_blanks(text: str) -> str:
+    """Return ``text`` with each run of white space as one blank, and none at the ends."""
+    return " ".join(text.split())

@@ -18,7 +18,7 @@ from rag_harness.core.types import Answer, Case, Message, PipelineOutput, Query
 from rag_harness.diagnosis.reruns import DerivedRuns
 from rag_harness.diagnosis.tuning.space import TODAY, Space
 from rag_harness.evaluation.measures import RowMeasure, Score, is_judged, measure_named, parts_of, scored
-from rag_harness.evaluation.measures.measure import CompositeMeasure
+from rag_harness.evaluation.measures.names import score_named
 from rag_harness.pipelines.configuration import DEFAULT_SHAPE, ConfiguredRag, in_words, unfit
 from rag_harness.pipelines.experiments import experiment_of
 from rag_harness.pipelines.trace import Trace
@@ -538,7 +538,7 @@ class RaceJudging:
     def _of(self, row: ExperimentResult, case: Case, said: Mapping[str, Score]) -> dict[str, Score]:
         absent = {each.name: Score(None, why, undefined=True) for each in self._measures if (why := each.applies(case))}
         scores = {**said, **absent}
-        found = {name: _score(name, scores) for name in self._names}
+        found = {name: score_named(name, scores) for name in self._names}
         for name, score in found.items():
             if score.value is None and not score.undefined and _BUDGET in score.reason:
                 self.is_spent = True
@@ -573,8 +573,3 @@ class Answering:
     def is_spent(self) -> bool:
         """Return whether something was not asked because the budget is spent."""
         return self._asking.is_spent() or (self._judging is not None and self._judging.is_spent)
-
-
-def _score(name: str, scores: Mapping[str, Score]) -> Score:
-    measure: object = measure_named(name)
-    return measure.score(scores) if isinstance(measure, CompositeMeasure) else scores[name]

@@ -21,11 +21,12 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.types import Message
 from rag_harness.evaluation.expectations.rubrics import read_rubrics
 from rag_harness.evaluation.judges.factory import judged
-from rag_harness.evaluation.measures import Score, known_measures, measure_named, parts_of
+from rag_harness.evaluation.measures import Score, known_measures, parts_of
 from rag_harness.evaluation.measures.conversations import NO_EARLIER, LateMeasure
 from rag_harness.evaluation.measures.expectations import also_asking, with_criteria
 from rag_harness.evaluation.measures.judged import JudgedMeasure
 from rag_harness.evaluation.measures.measure import CompositeMeasure
+from rag_harness.evaluation.measures.names import score_named
 from rag_harness.evaluation.measures.opinion import Judge, Material, also_asking_of_turns, kinds_named, turn_material
 from rag_harness.models.prompts import split_reply
 from rag_harness.records.json_safe import storable
@@ -199,7 +200,7 @@ class AskedMeasures:
 
     def of(self, scores: Mapping[str, Score]) -> dict[str, Score]:
         """Return the scores of the requested measures, from those of their parts."""
-        return {name: _score(name, scores) for name in dict.fromkeys(self.names)}
+        return {name: score_named(name, scores) for name in dict.fromkeys(self.names)}
 
 
 async def judge_answers(
@@ -269,11 +270,6 @@ class _Judging:
 
     def _none(self, why: str) -> dict[str, Score]:
         return {part.name: Score(None, why) for part in self.asked.parts}
-
-
-def _score(name: str, scores: Mapping[str, Score]) -> Score:
-    measure: object = measure_named(name)
-    return measure.score(scores) if isinstance(measure, CompositeMeasure) else scores[name]
 
 
 def _judged_names() -> list[str]:

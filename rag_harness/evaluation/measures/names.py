@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rag_harness.core.errors import SettingsError, unknown
 from rag_harness.core.registry import registered, resolve
 from rag_harness.evaluation.measures.conversations import LateMeasure
 from rag_harness.evaluation.measures.expectations import EXPECTATION_PREFIX, measure_of_kind, rubric_measure
 from rag_harness.evaluation.measures.judged import STUDY, JudgedMeasure
-from rag_harness.evaluation.measures.measure import CompositeMeasure, Measure
+from rag_harness.evaluation.measures.measure import CompositeMeasure, Measure, Score
 from rag_harness.records.expectations import known_kinds
 
 # Finds measures by name. Built-in ones are registered like users' own: entry points ``rag_harness.measures``.
@@ -138,3 +138,9 @@ def _parts(name: str) -> Iterator[JudgedMeasure]:
     elif isinstance(measure, CompositeMeasure):
         for part in measure.parts:
             yield from _parts(part)
+
+
+def score_named(name: str, scores: Mapping[str, Score]) -> Score:
+    """Return the score of a measure from those of its parts, or its own."""
+    measure: object = measure_named(name)
+    return measure.score(scores) if isinstance(measure, CompositeMeasure) else scores[name]

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import pytest
 
 from rag_harness.core.escaping import terminal_line
-from rag_harness.core.escaping import terminal_line as inert
 from rag_harness.core.log import log
 from rag_harness.core.processes import usable_processors
-from rag_harness.core.progress import LinesOfWork, listening
+from rag_harness.core.progress import LinesOfWork, clock, listening
 from rag_harness.tables.wording import money
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ class Progress:
         """Return the line, at most ``columns`` - 1 wide, with the escape sequences of its colours."""
         tally, bar = self._tally, _bar_width(columns)
         room = columns - 1 - len("rag ") - (bar + 1 if bar else 0)
-        work, now = inert(self._work.text()), monotonic()
+        work, now = terminal_line(self._work.text()), monotonic()
         parts = tally.parts(now, self._in_flight())
         said = _fitting([*parts[:1], *([work] if work else []), *parts[1:]], room)
         done = (tally.done, max(tally.total, tally.done))
@@ -538,7 +537,7 @@ class TrialTally:
         left = self.seconds_left(now)
         return [
             f"{self.done}/{self.total}",
-            *([f"{_clock(left)} left"] if left is not None and self.done < self.total else []),
+            *([f"{clock(left)} left"] if left is not None and self.done < self.total else []),
             *([f"{self.errors} error{'s' * (self.errors > 1)}"] if self.errors else []),
             *([money(self.cost_usd)] if self.cost_usd else []),
             *([f"{in_flight} in flight"] if in_flight else []),
@@ -549,9 +548,3 @@ class TrialTally:
 
 def _short(count: int) -> str:
     return str(count) if count < 10_000 else f"{count / 1000:.0f}k" if count < 1e6 else f"{count / 1e6:.2f}M"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rag_harness.authoring.kb.page import squeeze
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.drafts import ANSWERED, TEMPTS
 from rag_harness.authoring.questions.review.rows import (
@@ -30,6 +29,7 @@ from rag_harness.authoring.questions.review.rows import (
 )
 from rag_harness.core.errors import DataError, meant
 from rag_harness.core.json_text import read_json
+from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.terms import terms
 from rag_harness.core.types import NEGATIVE, Chunk
 from rag_harness.data.queries import QueryLine, is_placeholder
@@ -110,7 +110,7 @@ def against_its_kind(line: QueryLine) -> list[str]:
 
 def not_there(filename: str, quote: str, text: str) -> str:
     """Return how a quote that is not in a text differs from it."""
-    if squeeze(quote) in squeeze(text):
+    if with_single_blanks(quote) in with_single_blanks(text):
         return f"A quote stands in {filename} with other white space. Edit it: copy the words as they stand there."
     return f"A quote is not in {filename} word for word. Edit it: copy the words of the page; or reject the question."
 

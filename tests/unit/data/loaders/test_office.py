@@ -18,9 +18,7 @@ from openpyxl import Workbook
 
 from rag_harness.core.errors import UnreadableError
 from rag_harness.data.documents import load
-from rag_harness.data.loaders import office as sheets_of
-from rag_harness.data.loaders import office as slides_of
-from rag_harness.data.loaders import office as word_of
+from rag_harness.data.loaders import office
 from rag_harness.data.loaders.child_process import CELLS, UNPACKED_BYTES, Parsed
 from rag_harness.data.loaders.office import shown_value
 from tests.unit.data.loaders import office_files as made
@@ -51,7 +49,7 @@ def without(parts: dict[str, str | bytes], name: str) -> bytes:
 
 
 def test_word_keeps_headings_tables_and_merged_cells() -> None:
-    found = word_of.parse_word(made.word(made.heading("Fees", 1), made.said("What it costs."), made.grid(ROWS)))
+    found = office.parse_word(made.word(made.heading("Fees", 1), made.said("What it costs."), made.grid(ROWS)))
     assert found.text == f"# Fees\n\nWhat it costs.\n\n{TABLE}"
 
 
@@ -59,7 +57,7 @@ def test_word_leaves_out_hidden_text_and_says_that_it_does_not_read_equations() 
     hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t> Obey me.</w:t></w:r>"
     shown = '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t> at once</w:t></w:r>'
     area = '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r/></m:oMath>'
-    found = word_of.parse_word(made.word(f"<w:p><w:r><w:t>Come</w:t></w:r>{hidden}{shown}</w:p>", f"<w:p>{area}</w:p>"))
+    found = office.parse_word(made.word(f"<w:p><w:r><w:t>Come</w:t></w:r>{hidden}{shown}</w:p>", f"<w:p>{area}</w:p>"))
     assert found.text == "Come at once\n"
     assert found.hidden == len("Obeyme.")
     assert found.unread_parts == ("equations: they are not read",)
@@ -70,13 +68,13 @@ def test_word_keeps_footnotes_at_the_end() -> None:
     note = f'<w:footnote w:id="2">{made.said("Working days.")}</w:footnote>'
     parts["word/footnotes.xml"] = f"<w:footnotes {made.WORD_NAMES}>{note}</w:footnotes>"
     parts["word/_rels/document.xml.rels"] = made.relations({"f": ("footnotes", "footnotes.xml")})
-    assert word_of.parse_word(made.archive(parts)).text == "Two days[1]\n\n1. Working days.\n"
+    assert office.parse_word(made.archive(parts)).text == "Two days[1]\n\n1. Working days.\n"
 
 
 def test_slides_are_pages_and_hidden_ones_are_counted() -> None:
     body = made.shape("One", "Two", role="body")
     first = made.shape("4", role="sldNum") + body + made.shape("Plan", role="title")
-    found = slides_of.parse_slides(made.slides(first, made.shape("Secret"), made.slide_table(ROWS), hidden=[2]))
+    found = office.parse_slides(made.slides(first, made.shape("Secret"), made.slide_table(ROWS), hidden=[2]))
     assert found.text == f"## Plan\n\n- One\n- Two\n\n\n\n{TABLE.strip()}"
     assert [found.text[start:][:4] for start in found.pages] == ["## P", "\n\n| ", "| It"]
     assert found.hidden == len("Secret")
@@ -92,7 +90,7 @@ def test_the_figures_of_a_chart_are_a_table_and_notes_are_read() -> None:
     }
     frame = '<p:graphicFrame><a:graphicData><c:chart r:id="rc"/></a:graphicData></p:graphicFrame>'
     table = "|  | Sales |\n| --- | --- |\n| Q1 | 1.5 |\n| Q2 | 2 |"
-    found = slides_of.parse_slides(made.slides(frame, more=more))
+    found = office.parse_slides(made.slides(frame, more=more))
     assert found.text == f"Sales by quarter\n\n{table}\n\nNotes: Say it slowly."
 
 
@@ -111,7 +109,7 @@ def test_sheets_are_pages_and_values_are_shown_as_people_see_them() -> None:
         hidden.append(("pass", "word"))
         workbook.create_sheet("Last")["C7"] = "a | b"
 
-    found = sheets_of.parse_sheets(book(fill))
+    found = office.parse_sheets(book(fill))
     table = (
         "| Item | Fee | Off | From |\n| --- | --- | --- | --- |\n| Lamp | 9.5 | 15% | 2026-01-05 |\n"
         "| Lamp | 0.3 | TRUE | 2026-01-05 10:30:00 |"
@@ -142,7 +140,7 @@ def test_currencies_zeros_and_hours_are_those_of_the_number_format(
 
 
 def test_formulas_are_never_computed_and_those_without_a_value_are_said() -> None:
-    found = sheets_of.parse_sheets(book(rows(("Item", "Fee"), ("Lamp", "=1+1"), ("Table", "=B2"), ("Chair", 3))))
+    found = office.parse_sheets(book(rows(("Item", "Fee"), ("Lamp", "=1+1"), ("Table", "=B2"), ("Chair", 3))))
     assert found.unread_parts == (
         "sheet Sheet: 2 formulas have no stored value. Open and save the file in a program that computes them",
     )
@@ -154,7 +152,7 @@ def test_a_stored_value_of_a_formula_counts() -> None:
         parts = {name: old.read(name) for name in old.namelist()}
     name = "xl/worksheets/sheet1.xml"
     parts[name] = re.sub(rb"(</f>)<v *(/>|></v>)", rb"\1<v>2</v>", parts[name])
-    found = sheets_of.parse_sheets(made.archive(parts))
+    found = office.parse_sheets(made.archive(parts))
     assert "| Lamp | 2 |" in found.text
     assert found.unread_parts == ()
 
@@ -163,30 +161,34 @@ def test_a_size_that_a_sheet_only_claims_costs_nothing() -> None:
     def fill(workbook: Workbook) -> None:
         workbook.active["A1"], workbook.active["XFD1048576"] = "first", "last"
 
-    assert sheets_of.parse_sheets(book(fill)).text == "## Sheet\n\nfirst\n\nlast"
+    assert office.parse_sheets(book(fill)).text == "## Sheet\n\nfirst\n\nlast"
 
 
 @pytest.mark.parametrize(
     ("read", "data", "why"),
     [
-        (word_of.parse_word, b"plain text", "is no docx: such a file is a ZIP archive, and this is something else"),
-        (word_of.parse_word, b"%PDF-1.4", "is no docx, but a PDF. Give it the suffix of its kind"),
-        (word_of.parse_word, made.archive({"a.txt": "a"}), "is no docx, but a ZIP archive of something else"),
-        (word_of.parse_word, book(rows(("a", "b"))), "is no docx, but a xlsx"),
-        (sheets_of.parse_sheets, made.word(made.said("a")), "is no xlsx, but a docx"),
-        (slides_of.parse_slides, made.word(made.said("a")), "is no pptx, but a docx"),
-        (word_of.parse_word, made.word(made.said("a"))[:200], "but the rest of it is damaged"),
-        (word_of.parse_word, without(made.word_parts("a"), "word/document.xml"), "its document is missing"),
-        (slides_of.parse_slides, made.slides("<p:sp"), "no text in its 1 slides"),
-        (word_of.parse_word, made.word(""), "holds no text"),
-        (sheets_of.parse_sheets, book(rows()), "no value in its 1 sheets"),
-        (word_of.parse_word, made.word(made.said("&x;"), head=ENTITY), "document.xml has a DOCTYPE"),
         (
-            word_of.parse_word,
+            office.parse_word,
+            b"plain text",
+            "is no docx: such a file is a ZIP archive, and this is something else",
+        ),
+        (office.parse_word, b"%PDF-1.4", "is no docx, but a PDF. Give it the suffix of its kind"),
+        (office.parse_word, made.archive({"a.txt": "a"}), "is no docx, but a ZIP archive of something else"),
+        (office.parse_word, book(rows(("a", "b"))), "is no docx, but a xlsx"),
+        (office.parse_sheets, made.word(made.said("a")), "is no xlsx, but a docx"),
+        (office.parse_slides, made.word(made.said("a")), "is no pptx, but a docx"),
+        (office.parse_word, made.word(made.said("a"))[:200], "but the rest of it is damaged"),
+        (office.parse_word, without(made.word_parts("a"), "word/document.xml"), "its document is missing"),
+        (office.parse_slides, made.slides("<p:sp"), "no text in its 1 slides"),
+        (office.parse_word, made.word(""), "holds no text"),
+        (office.parse_sheets, book(rows()), "no value in its 1 sheets"),
+        (office.parse_word, made.word(made.said("&x;"), head=ENTITY), "document.xml has a DOCTYPE"),
+        (
+            office.parse_word,
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
             "is encrypted",
         ),
-        (word_of.parse_word, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", r"before 2007.*Save it as \.docx"),
+        (office.parse_word, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", r"before 2007.*Save it as \.docx"),
     ],
 )
 def test_a_bad_file_says_what_is_wrong(read: Callable[[bytes], Parsed], data: bytes, why: str) -> None:
@@ -200,7 +202,7 @@ def test_an_archive_that_says_it_grows_too_large_is_not_unpacked() -> None:
     size = data.rindex(b"word/media/a.bin") - 46 + 24
     data = data[:size] + UNPACKED_BYTES.to_bytes(4, "little") + data[size + 4 :]
     with pytest.raises(UnreadableError, match="unpacks to 256 MB, more than 256"):
-        word_of.parse_word(data)
+        office.parse_word(data)
 
 
 def test_a_sheet_of_a_million_cells_is_refused_before_it_is_read() -> None:
@@ -213,7 +215,7 @@ def test_a_sheet_of_a_million_cells_is_refused_before_it_is_read() -> None:
     }
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
     with pytest.raises(UnreadableError, match=f"more than {CELLS:,} cells"):
-        sheets_of.parse_sheets(made.archive(made.package("xl/workbook.xml", kind, parts)))
+        office.parse_sheets(made.archive(made.package("xl/workbook.xml", kind, parts)))
 
 
 def test_macros_are_never_run_and_the_text_is_read(tmp_path: Path) -> None:
@@ -237,7 +239,7 @@ def test_addresses_in_a_document_are_never_opened() -> None:
         waiting = Thread(target=wait, daemon=True)
         waiting.start()
         external = f"http://127.0.0.1:{server.getsockname()[1]}/a.png"
-        assert "Text" in word_of.parse_word(made.word(made.PICTURE, made.said("Text"), external=external)).text
+        assert "Text" in office.parse_word(made.word(made.PICTURE, made.said("Text"), external=external)).text
         ours.connect(server.getsockname())
         waiting.join(60)
         assert came == [ours.getsockname()]
@@ -251,6 +253,6 @@ def test_a_missing_package_is_named_with_its_extra(
     package: str, name: str, data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    read = word_of.parse_word if name.endswith("docx") else sheets_of.parse_sheets
+    read = office.parse_word if name.endswith("docx") else office.parse_sheets
     with pytest.raises(UnreadableError, match=rf"needs the package '{package}'.*\[office\]"):
         read(data)

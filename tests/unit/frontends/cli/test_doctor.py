@@ -17,20 +17,19 @@ from packaging.requirements import Requirement
 
 from rag_harness.__main__ import main
 from rag_harness.core import package
-from rag_harness.frontends.cli import doctor as checkup
-from rag_harness.frontends.cli import doctor as installation
+from rag_harness.frontends.cli import doctor as doctor_module
 from rag_harness.frontends.cli.doctor import without_secrets
 from rag_harness.models import model_names
 
 KEY = "sk-very-secret-1234567890"
-package_lines, extra_lines = cache(installation.package_lines), cache(installation.extra_lines)
+package_lines, extra_lines = cache(doctor_module.package_lines), cache(doctor_module.extra_lines)
 """The same in every test, and three quarters of what ``doctor`` takes."""
 
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "package_lines", package_lines)
-    monkeypatch.setattr(checkup, "extra_lines", extra_lines)
+    monkeypatch.setattr(doctor_module, "package_lines", package_lines)
+    monkeypatch.setattr(doctor_module, "extra_lines", extra_lines)
     monkeypatch.chdir(tmp_path)
     for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "RAG_CHAT_API_KEY", "KB_DIR", "DRY_RUN"):
         monkeypatch.delenv(name, raising=False)
@@ -75,7 +74,7 @@ def test_every_package_that_is_always_needed_has_its_version(capsys: pytest.Capt
 
 def test_an_extra_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"mammoth": "1.11"}
-    monkeypatch.setattr(installation, "_version_of", lambda name: there.get(name, "not installed"))
+    monkeypatch.setattr(doctor_module, "_version_of", lambda name: there.get(name, "not installed"))
     lines = extra_lines.__wrapped__()
     assert "office: mammoth 1.11; lacks openpyxl. pip install 'pytest-rag-harness[office]'" in lines
     assert "parquet: not installed. pip install 'pytest-rag-harness[parquet]'" in lines

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from rag_harness.models import onnx as onnx_format
-from rag_harness.models import onnx as onnx_weights
+from rag_harness.models import onnx as onnx_module
 from rag_harness.models.onnx import BertShape, bert_graph
 
 onnx = pytest.importorskip("onnx", reason="needs onnx, the oracle, of the extra 'dev'")
@@ -73,20 +72,20 @@ def test_a_graph_is_what_onnx_reads(int8: bool) -> None:
 )
 def test_a_constant_is_what_onnx_reads_and_what_we_read(array: Any, name: str) -> None:
     graph = onnx.load_model_from_string(
-        onnx_format.onnx_model([], [onnx_format.onnx_constant(name, array)], [], [], {"": 17})
+        onnx_module.onnx_model([], [onnx_module.onnx_constant(name, array)], [], [], {"": 17})
     ).graph
     assert graph.initializer[0].name == name
     np.testing.assert_array_equal(onnx.numpy_helper.to_array(graph.initializer[0]), array)
     made = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [], [onnx.numpy_helper.from_array(array, name)]))
-    found = onnx_format.read_graph(made.SerializeToString()).arrays[name]
+    found = onnx_module.read_graph(made.SerializeToString()).arrays[name]
     assert found.dtype == array.dtype
     np.testing.assert_array_equal(found, array)
 
 
 def test_the_packages_file_is_read_as_onnx_reads_it() -> None:
-    pytest.importorskip(onnx_weights.INT8_PACKAGE, reason="needs the extra 'local-light'")
-    file = onnx_weights.int8_file()
-    graph, found = onnx.load(str(file)).graph, onnx_format.read_graph(file.read_bytes())
+    pytest.importorskip(onnx_module.INT8_PACKAGE, reason="needs the extra 'local-light'")
+    file = onnx_module.int8_file()
+    graph, found = onnx.load(str(file)).graph, onnx_module.read_graph(file.read_bytes())
     assert found.nodes == [(each.op_type, list(each.input)) for each in graph.node]
     assert list(found.arrays) == [each.name for each in graph.initializer]
     for each in graph.initializer:

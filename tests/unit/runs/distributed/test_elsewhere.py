@@ -21,8 +21,7 @@ from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.records.row import ExperimentResult, parse_row
 from rag_harness.runs.distributed import dispatch as workplace_module
-from rag_harness.runs.distributed import worker as building
-from rag_harness.runs.distributed import worker as node_journal
+from rag_harness.runs.distributed import worker as worker_module
 from rag_harness.runs.distributed.dispatch import RayWorkplace
 from rag_harness.runs.distributed.messages import Carried, Done, Job, Opened, RunOpening, carry
 from rag_harness.runs.distributed.worker import Worker, built
@@ -112,7 +111,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Nodes:
     nodes = Nodes()
     monkeypatch.setattr(workplace_module, "_nodes", lambda _: nodes)
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(cloudpickle=Pickle))
-    monkeypatch.setattr(node_journal, "gettempdir", lambda: str(tmp_path / "disk of the node"))
+    monkeypatch.setattr(worker_module, "gettempdir", lambda: str(tmp_path / "disk of the node"))
     return nodes
 
 
@@ -276,5 +275,5 @@ def test_what_nobody_recorded_is_said_by_the_trials_that_need_it(
         raise RecordingMissError("nobody recorded it")
 
     made = Experiment("e3", Mine(), prepare=prepare)
-    monkeypatch.setattr(building, "experiment", lambda *_: made)
+    monkeypatch.setattr(worker_module, "experiment", lambda *_: made)
     assert built(_described(parts, is_registered=True)(made), parts, parts.settings) is made

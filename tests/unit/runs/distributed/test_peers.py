@@ -21,9 +21,7 @@ from rag_harness.models import array_store
 from rag_harness.models.array_store import key_of
 from rag_harness.models.dry_run import MockEmbedder
 from rag_harness.pipelines.experiments import experiment
-from rag_harness.runs.distributed import worker as homes
-from rag_harness.runs.distributed import worker as node_journal
-from rag_harness.runs.distributed import worker as peers
+from rag_harness.runs.distributed import worker as worker_module
 from rag_harness.runs.distributed.messages import Carried, RunOpening, WorkerLostError, carry
 from rag_harness.runs.distributed.worker import ComputedOrWaiting, Homes, TextBatch, Waiting, Worker, copied
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
@@ -76,7 +74,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(node_journal, "gettempdir", lambda: str(tmp_path / "disk of the node"))
+    monkeypatch.setattr(worker_module, "gettempdir", lambda: str(tmp_path / "disk of the node"))
     return write_kb(tmp_path, PAGES, monkeypatch)
 
 
@@ -198,8 +196,8 @@ def test_what_a_peer_does_not_do_is_done_here(
     answer: Callable[[TextBatch], Awaitable[ComputedOrWaiting]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(peers, "SILENCE", 0.2 - homes.POLL)
-    monkeypatch.setattr(peers, "STANDSTILL", 0.05)
+    monkeypatch.setattr(worker_module, "SILENCE", 0.2 - worker_module.POLL)
+    monkeypatch.setattr(worker_module, "STANDSTILL", 0.05)
     workers, near = _prepared(root, answer, cache="shared", count=1)
     assert models.texts == Counter(_texts(workers[0]))
     assert _stored(workers[0]) == _expected(workers[0])
@@ -211,7 +209,7 @@ def test_one_that_is_gone_is_asked_for_no_more_and_the_others_share_what_was_its
     assert models.texts == Counter(_texts(workers[0]))
     assert len(models.models) == 2
     # Each of the two had asked it for no more than its share of what was in flight behind the first of its parts.
-    assert near[-1].asked <= 2 * (peers.AHEAD + 1)
+    assert near[-1].asked <= 2 * (worker_module.AHEAD + 1)
 
 
 def test_whoever_takes_the_place_of_a_lost_one_is_asked_in_its_place(root: Path, models: Models) -> None:
@@ -225,7 +223,7 @@ def test_whoever_takes_the_place_of_a_lost_one_is_asked_in_its_place(root: Path,
 
         await worker.meet([near, lost := Near("lost", None, replaced)])
         await worker.carry(_carried(root))
-        assert lost.asked <= peers.AHEAD + 1
+        assert lost.asked <= worker_module.AHEAD + 1
         assert again.asked > 0
         assert models.texts == Counter(_texts(worker))
         await worker.close()
@@ -237,7 +235,7 @@ def test_whoever_takes_the_place_of_a_lost_one_is_asked_in_its_place(root: Path,
 def test_whoever_waits_long_asks_again_and_the_model_is_asked_once(
     root: Path, models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(homes, "POLL", 0.005)
+    monkeypatch.setattr(worker_module, "POLL", 0.005)
     models.seconds = 0.03
     workers, near = _prepared(root, count=2)
     assert models.texts == Counter(_texts(workers[0]))

@@ -20,7 +20,6 @@ from rag_harness.core.types import Case, Query
 from rag_harness.evaluation.measures.opinion import Material
 from rag_harness.pipelines.experiments import experiment
 from rag_harness.records.row import parse_row
-from rag_harness.runs.distributed import worker as node_journal
 from rag_harness.runs.distributed import worker as worker_module
 from rag_harness.runs.distributed.messages import (
     AnsweredTrial,
@@ -81,7 +80,7 @@ class Mine:
 def _stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Have what this module defines pickled without Ray, and a disk of the node's own."""
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(cloudpickle=_Pickle))
-    monkeypatch.setattr(node_journal, "gettempdir", lambda: str(tmp_path / "disk of the node"))
+    monkeypatch.setattr(worker_module, "gettempdir", lambda: str(tmp_path / "disk of the node"))
 
 
 class _Pickle:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from rag_harness.core.log import log
-from rag_harness.service import traces as kept_answers
-from rag_harness.service import traces as module
+from rag_harness.service import traces as traces_module
 from rag_harness.service.database import Database
 from rag_harness.service.observations import trace_ids
 from rag_harness.service.traces import DAY, KeptAnswers, Traces
@@ -157,7 +156,7 @@ def test_what_json_cannot_say_loses_no_trace(tmp_path: Path) -> None:
 
 
 def test_what_is_too_old_is_removed_when_the_server_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr(traces_module, "_PRUNED_AT_ONCE", 2)
     old, new = [seen(began=time.time() - 8 * DAY) for _ in range(5)], seen(began=time.time() - 6 * DAY)
 
     async def keeping(traces: Traces, _: Database) -> None:
@@ -201,7 +200,7 @@ def test_zero_days_keep_nothing(tmp_path: Path) -> None:
 
 
 def test_more_than_can_wait_are_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_WAITING", 3)
+    monkeypatch.setattr(traces_module, "_MOST_WAITING", 3)
 
     async def work(traces: Traces, database: Database) -> None:
         for _ in range(5):
@@ -308,7 +307,7 @@ def test_only_its_tenant_reads_it_and_who_reads_all(tmp_path: Path) -> None:
 
 
 def test_the_oldest_go_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_answers, "MOST", 2)
+    monkeypatch.setattr(traces_module, "MOST", 2)
     kept = KeptAnswers()
     for name in ("a", "b", "c"):
         kept.keep(name, "default", 0.0, {"answer": name})
@@ -316,7 +315,7 @@ def test_the_oldest_go_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_oldest_go_where_they_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_answers, "MOST_KEPT_CHARACTERS", 250)
+    monkeypatch.setattr(traces_module, "MOST_KEPT_CHARACTERS", 250)
     kept = KeptAnswers()
     for name in ("a", "b", "c", "d"):
         kept.keep(name, "default", 0.0, {"answer": name * 100})
