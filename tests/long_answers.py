@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from itertools import chain, repeat
 
 from tests.hostile import ACTS
-from tests.unit.quick_parsing import no_garbage_looked_for
 
 LONGEST = 200_000
 _REPEATED = {
@@ -49,22 +46,3 @@ LONG_ANSWERS = {
 }
 WORST = ("full stops and blanks", "accents", "marks side by side", "words", "money", "fences")
 """Of those: the ones that took the longest."""
-_SHORT, _LINEAR, _MOST = 0.1, 8.0, 2.0
-_TRIES = 3
-
-
-def check_growth(work: Callable[[str], object], text: str) -> None:
-    """Check that the time of the processor grows as the text does: at most twice as fast, and two seconds in all."""
-    for _ in range(_TRIES):  # other work on the machine takes caches away: the least busy look counts
-        quarter, whole = _spent(work, text[: len(text) // 4]), _spent(work, text)
-        if whole < _SHORT or whole < _LINEAR * quarter:
-            break
-    assert whole < _SHORT or whole < _LINEAR * quarter, (quarter, whole)
-    assert whole < _MOST * len(text) / LONGEST, (quarter, whole)
-
-
-def _spent(work: Callable[[str], object], text: str) -> float:
-    with no_garbage_looked_for():  # it would look through all that thousands of other tests have left
-        began = time.thread_time()
-        work(text)
-        return time.thread_time() - began

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from rag_harness.core.settings import options
+from tests.effort import without_garbage_collection
 from tests.unit.pages import DOCS, ROOT, place, read, refusal
-from tests.unit.quick_parsing import no_garbage_looked_for
 
 FILE = DOCS / "dev" / "requirements.md"
 PAGE = read(FILE)
@@ -102,7 +102,7 @@ def _there(name: str) -> bool:
 
 
 def test_each_test_that_is_named_is_there() -> None:
-    with no_garbage_looked_for():
+    with without_garbage_collection():
         there = {file: _tests_in(file) for file in {test.partition("::")[0] for test in TESTS}}
     faults = [
         f"{_place(f'`{test}`')}: {test}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rag_harness
-from tests.unit.quick_parsing import no_garbage_looked_for
+from tests.effort import without_garbage_collection
 
 _FOLDER = Path(rag_harness.__file__).parent
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
@@ -72,7 +72,7 @@ def test_the_files_of_the_package_are_looked_at() -> None:
 
 def _modules(folder: Path) -> dict[Path, Imports]:
     """Return the imports of each file, in the order of their paths."""
-    with no_garbage_looked_for():
+    with without_garbage_collection():
         files = sorted(folder.rglob("*.py"))
         return {file: [*_imports_of(ast.parse(file.read_text(encoding="utf-8")))] for file in files}
 

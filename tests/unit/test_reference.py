@@ -13,7 +13,7 @@ from rag_harness.__main__ import ALONE, COMMANDS
 from rag_harness.core.settings import options
 from rag_harness.evaluation.measures import known_measures
 from rag_harness.records.expectations import known_kinds
-from tests.unit.quick_parsing import no_garbage_looked_for
+from tests.effort import without_garbage_collection
 
 
 def text(page: str) -> str:
@@ -23,7 +23,7 @@ def text(page: str) -> str:
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="help and signatures read otherwise on other Pythons")
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_that_of_the_code(name: str) -> None:
-    with no_garbage_looked_for():
+    with without_garbage_collection():
         made = PAGES[name]()
     assert text(name) == made, "write it anew: python -m docs.made"
 

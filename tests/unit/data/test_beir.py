@@ -6,7 +6,6 @@ import json
 import zipfile
 from math import log2
 from pathlib import Path
-from time import perf_counter
 
 import ir_measures
 import pytest
@@ -179,11 +178,8 @@ def test_shows_the_first_20_of_many_problems(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not NFCORPUS.is_file(), reason=f"the public collection NFCorpus is not at {NFCORPUS}")
-def test_reads_nfcorpus_in_a_second() -> None:
-    started = perf_counter()
+def test_reads_nfcorpus() -> None:
     collection = read_beir(NFCORPUS)
-    # About 0.1 s; the slack is for a busy machine.
-    assert perf_counter() - started < 3
     assert (len(collection.documents), len(collection.queries)) == (3633, 323)
     assert sum(map(len, collection.qrels.values())) == 12334
     assert {gain for judged in collection.qrels.values() for gain in judged.values()} == {1, 2}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from rag_harness.data.queries import placeholder_for, read_queries
 from rag_harness.evaluation.measures.ranking import evaluate
 from rag_harness.retrieval.chunking import ChunkingSettings
 from rag_harness.retrieval.chunking.chunkers import chunk_sections
+from tests.effort import bounded
 
 EXAMPLE = '[{"query": "…", "expected_document_id": "page.md#heading", "justification": "…"}]'
 ENTRY = {"query": "How long may I return?", "expected_document_id": "a.md", "justification": "Says so."}
@@ -190,15 +190,13 @@ def test_names_the_option_where_there_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["golden.json", "golden.csv"])
-def test_reads_4_mb_in_two_seconds(tmp_path: Path, name: str) -> None:
+def test_reads_4_mb_at_once(tmp_path: Path, name: str) -> None:
     texts = [f"Question {number}? {'word ' * 40}" for number in range(16_000)]
     rows = "\n".join(["query,expected_document_id,justification", *(f"{text},a.md,Yes." for text in texts)])
     content = rows if name.endswith("csv") else [{**ENTRY, "query": text} for text in texts]
     file = written(tmp_path, content, name)
-    started = process_time()
-    assert len(read_golden(file)) == 16_000
-    # About 0.2 s of the processor; the slack is for a slow one.
-    assert process_time() - started < 2
+    with bounded(10):
+        assert len(read_golden(file)) == 16_000
 
 
 PAGE = """# Returns

@@ -11,7 +11,8 @@ from rag_harness.core.types import Case, Evidence, Query
 from rag_harness.diagnosis.gold import GoldIndex, contradiction, gold_facts, may_contradict
 from rag_harness.diagnosis.truncation import EndingHabits, cut_off
 from rag_harness.evaluation.measures.correctness import rightness
-from tests.long_answers import LONG_ANSWERS, WORST, check_growth
+from tests.effort import check_growth
+from tests.long_answers import LONG_ANSWERS, WORST
 from tests.unit.rows import make_row
 
 DAYS = "You may return the tent within 33 days, not 34 or 35. Or 12, or €9.90, or 5."

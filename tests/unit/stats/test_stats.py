@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from math import log
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -88,14 +87,6 @@ def test_permutation_is_level_under_the_null() -> None:
     rng = np.random.default_rng(2)
     p = [stats.permutation_test(rng.normal(size=30), rng.normal(size=30), resamples=500) for _ in range(400)]
     assert scipy.stats.kstest(p, "uniform").pvalue > 0.001
-
-
-def test_permutation_is_fast() -> None:
-    rng = np.random.default_rng(0)
-    start = perf_counter()
-    for _ in range(4):
-        stats.permutation_test(rng.random(10_000), rng.random(10_000))
-    assert perf_counter() - start < 5, "0.2 s when the machine is idle"
 
 
 def test_seeds_repeat() -> None:

@@ -10,9 +10,9 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib.resources import files
 from io import BytesIO, TextIOWrapper
-from time import process_time
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from markdown_it import MarkdownIt
 
 from rag_harness.core import escaping, log
 from rag_harness.core.escaping import escaped, page_policy, page_script, page_style, say
+from tests.effort import spent
 from tests.hostile import CORPUS, ORDINARY
 from tests.unit.core.escaping.active import in_csv, in_markdown, on_terminal, read_html, unseen
 
@@ -141,12 +142,6 @@ def test_what_is_said_goes_where_it_is_told(capsys: pytest.CaptureFixture[str]) 
 UNITS = (*"\n\t \r;#:@-=`|\\'\x1b\u200d\U0001f3f4", "a:", "##a", "-a;", "\n ", ";\t", "deadbeef", "GHSA-")
 
 
-def seconds(show: Callable[[str], object], text: str) -> float:
-    began = process_time()
-    show(text)
-    return process_time() - began
-
-
 def test_a_long_text_takes_no_longer_a_letter_than_a_short_one() -> None:
     """The longest answer has 200 kilobytes. A pattern that looks at each letter twice takes 4 s for 40."""
     shows: tuple[Callable[[str], object], ...] = (
@@ -159,7 +154,7 @@ def test_a_long_text_takes_no_longer_a_letter_than_a_short_one() -> None:
         escaping.csv_cell,
         escaping.html_text,
     )
-    took = {unit: sum(seconds(show, unit * (40_000 // len(unit))) for show in shows) for unit in UNITS}
+    took = {unit: sum(spent(partial(show, unit * (40_000 // len(unit)))) for show in shows) for unit in UNITS}
     none(f"{unit!r}: {each:.1f} s" for unit, each in took.items() if each >= 2)
 
 

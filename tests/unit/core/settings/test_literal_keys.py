@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -26,6 +25,7 @@ from rag_harness.core.settings.endpoints import (
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.settings.secrets import address_secret, bare_address, check_no_keys, field_secret
 from rag_harness.core.settings.table import env_name, masked
+from tests.effort import bounded
 
 KEY = "sk-canary0123456789abcdef"
 TABLE = {each.name: each for each in fields(Settings)}
@@ -223,9 +223,8 @@ def test_of_foreign_addresses_scheme_host_and_path_are_shown(address: str, shown
 @pytest.mark.parametrize("piece", ["sk-", "eyJaaaaaaaa.", "bearer ", "://a:", "AIza", "http://"])
 def test_looking_for_keys_is_linear(piece: str) -> None:
     text = piece * (200_000 // len(piece))
-    begun = time.process_time()
-    field_secret({"a": text})
-    assert time.process_time() - begun < 2
+    with bounded(5):
+        field_secret({"a": text})
 
 
 def _toml(table: dict[str, Any], name: str = "") -> str:

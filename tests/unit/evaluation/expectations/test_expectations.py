@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from rag_harness.records.expectations import (
     known_kinds,
     looked_at,
 )
+from tests.effort import bounded
 
 # What each kind of expectation finds in an answer, and what it says of it.
 
@@ -193,11 +193,10 @@ def test_a_pattern_is_found_where_python_finds_one(text: str) -> None:
 
 
 def test_a_dear_pattern_and_a_dear_schema_take_no_time() -> None:
-    start = time.perf_counter()
-    assert look({"regex": r"(a+)+$"}, "a" * 50_000 + "b").kept is False
     schema = {"properties": {"a": {"pattern": r"^(a+)+$"}}}
-    assert look({"json": schema}, '{"a": "' + "a" * 5_000 + 'b"}').kept is False
-    assert time.perf_counter() - start < 5
+    with bounded(10):
+        assert look({"regex": r"(a+)+$"}, "a" * 50_000 + "b").kept is False
+        assert look({"json": schema}, '{"a": "' + "a" * 5_000 + 'b"}').kept is False
 
 
 def test_deep_json_is_no_crash() -> None:

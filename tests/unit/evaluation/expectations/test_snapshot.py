@@ -29,6 +29,7 @@ from rag_harness.records.expectations import (
     known_kinds,
     looked_at,
 )
+from tests.effort import bounded
 from tests.long_answers import LONG_ANSWERS
 
 # An answer beside the one that was kept: what counts as the same, what is said of a change, and the file.
@@ -126,11 +127,10 @@ def test_an_empty_answer_and_one_that_nobody_looks_at_are_not_kept(now: str) -> 
 
 
 def test_two_long_answers_are_compared_in_a_moment() -> None:
-    began = time.perf_counter()
     one, other = "word " * 39_000 + "a", "word " * 39_000 + "b"
-    assert look(one, other).said == "“…word word a” became “…word word b”"
-    assert len(look("あ" * 100_000, "い" * 100_000).said) < 500
-    assert time.perf_counter() - began < 5
+    with bounded(10):
+        assert look(one, other).said == "“…word word a” became “…word word b”"
+        assert len(look("あ" * 100_000, "い" * 100_000).said) < 500
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60).filter(

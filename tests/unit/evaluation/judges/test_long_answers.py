@@ -13,7 +13,8 @@ from rag_harness.evaluation.judges.embedded.alignment import split_text
 from rag_harness.evaluation.judges.embedded.judge import readable_material
 from rag_harness.evaluation.judges.embedded.judgement import JudgementReading
 from rag_harness.evaluation.measures.opinion import Claim, Material
-from tests.long_answers import LONG_ANSWERS, WORST, check_growth
+from tests.effort import check_growth
+from tests.long_answers import LONG_ANSWERS, WORST
 
 CONTEXTS = tuple(f"The lamp can be returned within 45 days, says page {number}." for number in range(5))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -15,6 +14,7 @@ from rag_harness.core.types import Chunk, Hit
 from rag_harness.models.prompts import context_of, load_prompts
 from rag_harness.models.reader import NOT_IN_CONTEXT, WITHOUT_CONTEXT, ReaderAnswer, reader_answer
 from rag_harness.models.reader_prompt import parse_prompt, split_sources
+from tests.effort import bounded
 
 SHIPPING = (
     "shipping-standard.md",
@@ -302,9 +302,8 @@ def test_same_input_gives_same_reading() -> None:
     ids=["sentences", "letters", "dashes", "brackets", "fences"],
 )
 def test_huge_input_is_bounded(text: str) -> None:
-    start = time.perf_counter()
-    ask("how long to return a lamp? " * 800, ("a.md", text))
-    assert time.perf_counter() - start < 5
+    with bounded(10):
+        ask("how long to return a lamp? " * 800, ("a.md", text))
 
 
 def test_content_may_be_parts() -> None:

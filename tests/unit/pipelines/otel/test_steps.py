@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from rag_harness.core.errors import TraceError
 from rag_harness.core.types import StepKind
 from rag_harness.pipelines.otel.spans import SpanRecord
 from rag_harness.pipelines.otel.steps import MOST_SPANS, FoundDocument, SeenStep, SeenTrace, outcome_of, read_trace
+from tests.effort import instructions
 from tests.unit.pipelines.otel.spans import genai, model, reranker, search, span
 
 # What a trace tells becomes steps, hits and context; what it should tell and does not is an error with its reason.
@@ -315,15 +315,13 @@ def test_searches_come_to_what_a_plain_rule_says(did: Did) -> None:
 
 
 def test_the_work_is_linear_in_the_steps() -> None:
-    def seconds(searches: int) -> float:
+    def work(searches: int) -> int:
         did: list[tuple[StepKind, Sequence[int]]] = [
             ("retrieve", range(n, n + 10)) for n in range(0, searches * 10, 10)
         ]
         did += [(kind, range(n, n + 10)) for n in range(0, searches * 10, 10) for kind in ("rerank", "")]
         made = steps(did)
-        began = time.process_time()
-        outcome_of(made)
-        return time.process_time() - began
+        return instructions(lambda: outcome_of(made))
 
-    # Looking through all lists for each step takes fourteen times as long.
-    assert min(seconds(1200) for _ in range(3)) < 10 * max(min(seconds(300) for _ in range(3)), 0.01)
+    # Looking through all lists for each step takes fourteen times as many.
+    assert work(200) < 5 * work(50)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from importlib import import_module
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from rag_harness.core.text.contradictions import ANSWER, Contradiction, against, contradictions
 from rag_harness.core.text.language_detection import no_rules
 from rag_harness.core.types import Chunk
+from tests.effort import spent
 
 # What the detector of contradictions finds and what it leaves alone.
 
@@ -401,9 +401,7 @@ def test_long_prose_and_tables_are_read_at_once() -> None:
 
 
 def seconds(*texts: str) -> float:
-    start = process_time()
-    contradictions(texts)
-    return process_time() - start
+    return spent(lambda: contradictions(texts))
 
 
 # What is not English is not read for contradictions: rules for English would find some, and nobody knows how well.

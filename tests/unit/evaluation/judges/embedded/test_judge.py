@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +22,7 @@ from rag_harness.evaluation.measures.judged import AnswerRelevancy, ContextPreci
 from rag_harness.evaluation.measures.opinion import Material, Verdicts
 from rag_harness.models.array_store import ArrayStore, CachedEmbedder, StoreRoom
 from rag_harness.models.embedders import DEFAULT_MODEL
+from tests.effort import bounded
 from tests.unit.evaluation.judges.embedded.made_up import WordEmbedder
 
 CONTEXTS = (
@@ -281,9 +281,8 @@ def test_without_a_context_nothing_is_supported_and_it_says_so(parts: Parts, con
 
 
 def test_200_kb_end_in_bounded_time_and_what_was_not_read_has_no_verdict(parts: Parts) -> None:
-    started = perf_counter()
-    found = supported(parts, replace(MATERIAL, answer="Refunds take 5 days. " * 10_000))
-    assert perf_counter() - started < 20
+    with bounded(60):
+        found = supported(parts, replace(MATERIAL, answer="Refunds take 5 days. " * 10_000))
     read = [verdict for verdict in found.each if verdict.value is not None]
     assert len(found.each) == 10_000
     assert len(read) == MOST_SENTENCES
