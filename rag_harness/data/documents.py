@@ -304,29 +304,25 @@ def _without_rules(language: str, count: int) -> str:
 _FOLDER = "languages"
 
 
-def shares_kept_in(cache: Path | None, writes: bool) -> Callable[[str], dict[str, float]]:
-    """Return ``shares``, which reads its results from the folder of a cache where they are there.
+def shares_kept_in(cache: Path | None) -> Callable[[str], dict[str, float]]:
+    """Return ``shares``, which keeps its results in the folder of a cache; None keeps nothing.
 
-    Args:
-        cache: the folder of the cache; None keeps nothing.
-        writes: whether the cache may be written.
+    A replay keeps them too: otherwise each of its processes would load a library that takes longer than 200 answers.
     """
-    if cache is None or not (writes or (cache / _FOLDER).is_dir()):
+    if cache is None:
         return shares
     folder = cache / _FOLDER / _found_by()
-    if writes:
-        note_use(folder)
-    return partial(_shares, folder, writes)
+    note_use(folder)
+    return partial(_shares, folder)
 
 
-def _shares(folder: Path, writes: bool, text: str) -> dict[str, float]:
+def _shares(folder: Path, text: str) -> dict[str, float]:
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     place = folder / digest[:2] / digest[2:]
     found = _kept(place)
     if found is None:
         found = shares(text)
-        if writes:
-            _keep(place, found)
+        _keep(place, found)
     return found
 
 
@@ -433,7 +429,7 @@ def read_library(sources: Sequence[SourceFile], refused: Sequence[Unread], keepi
                 _tell_what_lacks(found)
                 documents.append(found)
         report("reading", len(sources), len(sources), "files")
-    told = with_languages(documents, keeping.language, shares_kept_in(keeping.folder, keeping.writes))
+    told = with_languages(documents, keeping.language, shares_kept_in(keeping.folder))
     return Library(tuple(told), tuple(unread), going_on.parsed)
 
 

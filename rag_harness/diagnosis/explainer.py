@@ -426,6 +426,11 @@ _BY_TIME = b'"max_ms"'
 """The expectation that looks at times. Its answers are explained each time."""
 
 
+def _holds(file: Path, rows: bytes) -> bool:
+    """Return whether each of ``rows`` is a line of ``file``."""
+    return file.exists() and {*rows.splitlines()} <= {*file.read_bytes().splitlines()}
+
+
 class KeptCauses:
     """The causes of earlier replays.
 
@@ -457,23 +462,26 @@ class KeptCauses:
         options = affecting(
             settings, "data", "retrieval", "reranking", "generation", "judging", "golden", "reliability"
         )
-        content = [bytes_digest(stated), bytes_digest(_TIMES.sub(b"", rows.read_bytes())), record.fingerprints]
+        # Workers write their rows in another order each time.
+        answered = b"\n".join(sorted(_TIMES.sub(b"", rows.read_bytes()).splitlines()))
+        content = [bytes_digest(stated), bytes_digest(answered), record.fingerprints]
         recorded = _looks(settings.folder("cassettes"))
         return json_digest([decides, options, settings.k, content, recorded, self._failed(), *_values(table)])
 
     def find(self, name: str, key: str) -> list[CauseLine] | None:
         """Return the causes kept under ``key``, and leave the rows that belong to them; None where none are kept.
 
-        Rows that are in the folder already are not touched: with them, causes are looked for as ever.
+        Other rows of these that are in the folder already are not touched: causes are looked for then.
         """
         note_use(self._place(name))
         said: Any = read_kept(self._file(name, key)) if key else None
         try:
             lines = [CauseLine.model_validate(each) for each in said["causes"]]
-            rows = {result_path(self._output, derived): text.encode() for derived, text in said["rows"].items()}
+            kept = {result_path(self._output, derived): text.encode() for derived, text in said["rows"].items()}
             prompts = dict(said["prompts"])
         except (TypeError, KeyError, AttributeError, ValidationError):
             return None
+        rows = {file: content for file, content in kept.items() if not _holds(file, content)}
         if any(file.exists() for file in rows) and not self._settings.overwrite:
             return None
         for digest, content in prompts.items():

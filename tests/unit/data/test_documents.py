@@ -166,13 +166,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("text", [MIXED, PROSE["en"], "short", "", "a\ud800b"])
 def test_what_was_found_is_kept_and_read_again(text: str, tmp_path: Path, asked: list[str]) -> None:
-    first, again, read_only = (shares_kept_in(tmp_path, writes)(text) for writes in (True, True, False))
-    assert list(first.items()) == list(again.items()) == list(read_only.items()) == list(shares(text).items())
+    first, again = (shares_kept_in(tmp_path)(text) for _ in range(2))
+    assert list(first.items()) == list(again.items()) == list(shares(text).items())
     assert asked == [text]
 
 
 def test_another_text_is_looked_at(tmp_path: Path, asked: list[str]) -> None:
-    found = [shares_kept_in(tmp_path, writes=True)(text) for text in (PROSE["de"], PROSE["de"] + " ", PROSE["fr"])]
+    found = [shares_kept_in(tmp_path)(text) for text in (PROSE["de"], PROSE["de"] + " ", PROSE["fr"])]
     assert [next(iter(each)) for each in found] == ["de", "de", "fr"]
     assert len(asked) == 3
 
@@ -187,42 +187,33 @@ def test_other_code_looks_again(
             monkeypatch.setattr(documents, "package_digest", lambda version=version: version)
         else:
             monkeypatch.setattr("platform.python_version", lambda version=version: version)
-        shares_kept_in(tmp_path, writes=True)(MIXED)
+        shares_kept_in(tmp_path)(MIXED)
     documents._found_by.cache_clear()
     assert asked == [MIXED, MIXED]
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0" * 11, b'{"de": 0.', b"[]", b"\xff"])
 def test_a_torn_file_is_written_again(damage: bytes, tmp_path: Path, asked: list[str]) -> None:
-    shares_kept_in(tmp_path, writes=True)(MIXED)
+    shares_kept_in(tmp_path)(MIXED)
     (kept,) = (file for file in tmp_path.rglob("*") if file.is_file())
     whole = kept.read_bytes()
     kept.write_bytes(damage)
-    assert shares_kept_in(tmp_path, writes=True)(MIXED) == shares(MIXED)
+    assert shares_kept_in(tmp_path)(MIXED) == shares(MIXED)
     assert kept.read_bytes() == whole
     assert asked == [MIXED, MIXED]
 
 
-@pytest.mark.parametrize(("cache", "writes"), [(None, True), ("cache", False)])
-def test_nothing_is_kept_where_nothing_may_be_written(
-    cache: str | None, writes: bool, tmp_path: Path, asked: list[str]
-) -> None:
+def test_nothing_is_kept_without_a_cache(tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for _ in range(2):
-        shares_kept_in(tmp_path / cache if cache else None, writes)(MIXED)
+        shares_kept_in(None)(MIXED)
     assert asked == [MIXED, MIXED]
     assert not list(tmp_path.iterdir())
 
 
-def test_a_cache_that_may_only_be_read_gets_nothing_new(tmp_path: Path, asked: list[str]) -> None:
-    shares_kept_in(tmp_path, writes=True)(MIXED)
-    for _ in range(2):
-        shares_kept_in(tmp_path, writes=False)(PROSE["fr"])
-    assert asked == [MIXED, PROSE["fr"], PROSE["fr"]]
-
-
 def test_a_cache_that_refuses_costs_time_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "languages").write_text("a file")
-    assert shares_kept_in(tmp_path, writes=True)(MIXED) == shares(MIXED)
+    assert shares_kept_in(tmp_path)(MIXED) == shares(MIXED)
 
 
 def test_files_that_are_read_again_have_the_same_languages(tmp_path: Path, asked: list[str]) -> None:
@@ -238,10 +229,10 @@ def test_files_that_are_read_again_have_the_same_languages(tmp_path: Path, asked
 
 
 def test_the_folder_says_that_it_was_used(tmp_path: Path) -> None:
-    shares_kept_in(tmp_path, writes=True)(MIXED)
+    shares_kept_in(tmp_path)(MIXED)
     (folder,) = (tmp_path / "languages").iterdir()
     os.utime(folder, (1, 1))
-    shares_kept_in(tmp_path, writes=True)
+    shares_kept_in(tmp_path)
     assert folder.stat().st_mtime > 1
 
 

@@ -98,6 +98,27 @@ def test_times_do_not_count(cache: Path) -> None:
     assert key(cache, left(cache / "one")) == key(cache, left(cache / "two", later))
 
 
+def test_the_order_in_which_workers_write_does_not_count(cache: Path) -> None:
+    assert key(cache, left(cache / "one")) == key(cache, left(cache / "two", [*reversed(ROWS)]))
+
+
+def test_the_same_run_in_the_same_folder_is_not_explained_anew(cache: Path) -> None:
+    lines, _ = explain(cache, left(cache / "one"), refusing())
+    rows = files(cache / "one")
+    again = refusing()
+    assert explain(cache, cache / "one", again)[0] == lines
+    assert not again.calls
+    assert files(cache / "one") == rows
+
+
+def test_other_rows_in_the_folder_are_kept(cache: Path) -> None:
+    explain(cache, left(cache / "one"), refusing())
+    explain(cache, left(cache / "two"), refusing())
+    for file in (cache / "two" / "derived").glob("*.jsonl"):
+        file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+    assert kept_in(cache, cache / "two").find("x1", key(cache, cache / "two")) is None
+
+
 def test_a_text_that_looks_like_a_time_counts(cache: Path) -> None:
     said = [[row.model_copy(update={"llm_answer": f'"ms":{ms}, "finished_at":"{ms}"'}) for row in ROWS] for ms in "12"]
     assert key(cache, left(cache / "one", said[0])) != key(cache, left(cache / "two", said[1]))
