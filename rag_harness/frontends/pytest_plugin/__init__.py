@@ -345,8 +345,8 @@ def _ship_again(item: pytest.Item, report: pytest.TestReport, trial: TrialId) ->
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
-    """Say what is about to run, if there is a trial to run."""
-    if SESSION not in config.stash:
+    """Say what is about to run, if there is a trial to run. A worker has no terminal to say it in."""
+    if SESSION not in config.stash or hasattr(config, "workerinput"):
         return []
     from rag_harness.frontends.pytest_plugin.collection import (
         brought_line,

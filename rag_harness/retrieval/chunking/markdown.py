@@ -6,26 +6,51 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 # Parser for Markdown pages: heading sections, and the blocks at which they may be cut. Offsets count characters.
 
 NEWLINE = re.compile(r"\r\n?|\n")
 """Line ends of markdown-it. ``str.splitlines`` has more, which would shift the numbers of all later lines."""
 
-# Only headings need inline tokens. Parsing them for all text would take most of the time.
-_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
-_INLINE = MarkdownIt("commonmark")
 
 _CODE = frozenset({"fence", "code_block", "html_block"})
 _LEAVES = _CODE | {"paragraph_open", "heading_open", "hr"}
 _INLINE_MARKS = frozenset("\\`*_[<&\r\n")
 """Characters that begin inline Markdown. A title without them is plain text."""
 _KEY = re.compile(r"[\w\"'][^:\r\n]*:(?:\s|$)")
+
+
+# The parsers are imported on first use: a replay has its chunks.
+
+
+@cache
+def _blocks() -> MarkdownIt:
+    """Return a parser of blocks. Only headings need inline tokens: parsing them all would take most of the time."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table").disable("inline")
+
+
+@cache
+def _inline() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark")
+
+
+@cache
+def _whole() -> MarkdownIt:
+    """Return a parser of pages. Text nested deeper than its limit would be lost."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"maxNesting": 200}).enable("table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +129,7 @@ def read_sections(text: str) -> list[HeadingSection]:
     """
     start = body_start(text)
     references: dict[str, Any] = {}
-    tokens = _BLOCKS.parse(text[start:], references)
+    tokens = _blocks().parse(text[start:], references)
     headings = [_Heading(0, 0, ()), *_headings(tokens, references)]
     return list(_sections(headings, _Page(text, _line_starts(text, start), _cuts(tokens))))
 
@@ -113,7 +138,7 @@ def read_headings(text: str) -> list[Heading]:
     """Return the headings of a page in order, also those without a body, but none inside lists and quotes."""
     start = body_start(text)
     references: dict[str, Any] = {}
-    tokens = _BLOCKS.parse(text[start:], references)
+    tokens = _blocks().parse(text[start:], references)
     lines = _line_starts(text, start)
     found = _headings(tokens, references)
     return [Heading(lines[heading.line], heading.level, heading.title, heading.path) for heading in found]
@@ -163,7 +188,7 @@ def _headings(tokens: Sequence[Token], references: dict[str, Any]) -> Iterator[_
 def _plain_text(markup: str, references: dict[str, Any]) -> str:
     if _INLINE_MARKS.isdisjoint(markup):  # 30 times as fast, and true of nearly every title
         return " ".join(markup.split())
-    children = _INLINE.parseInline(markup, references)[0].children or []
+    children = _inline().parseInline(markup, references)[0].children or []
     return " ".join("".join(_visible(child) for child in children).split())
 
 
@@ -243,15 +268,13 @@ def _sections(headings: Sequence[_Heading], page: _Page) -> Iterator[HeadingSect
 
 # Removal of Markdown from a page or a fragment: the visible words, by markdown-it's tokens.
 
-# Text nested deeper than the parser's limit would be lost.
-_MARKDOWN = MarkdownIt("commonmark", {"maxNesting": 200}).enable("table")
 _CELLS = frozenset({"th_open", "td_open"})
 
 
 def references_of(page: str) -> dict[str, Any]:
     """Return the link references of a page, for ``unmarked`` of its parts."""
     found: dict[str, Any] = {}
-    _MARKDOWN.parse(page, found)
+    _whole().parse(page, found)
     return found
 
 
@@ -264,7 +287,7 @@ def unmarked(markdown: str, references: dict[str, Any] | None = None) -> str:
     lines = NEWLINE.split(markdown)
     columns = _columns(lines)
     above = [_row("", columns), _row("---", columns)] if columns else []
-    tokens = _MARKDOWN.parse("\n".join([*above, *lines]), dict(references or {}))
+    tokens = _whole().parse("\n".join([*above, *lines]), dict(references or {}))
     return _joined(list(_pieces(tokens)))
 
 
