@@ -166,10 +166,10 @@ class KeptScores:
 def kept_scores(settings: Settings) -> KeptScores | None:
     """Return the kept scores of a run's judge; None where it judges each time.
 
-    It does in every mode but replay, where its judgements are recorded or asked for; and so do a model, a panel, a
-    judge of another package, and the nodes of a cluster.
+    It does where a run asks models behind a network; and so do a model, a panel, a judge of another package, and the
+    nodes of a cluster.
     """
-    if not access_of(settings).calls_nobody or settings.panel or settings.engine != "local":
+    if access_of(settings).calls_network or settings.panel or settings.engine != "local":
         return None
     try:
         module = module_of("judges", judge_name(settings))

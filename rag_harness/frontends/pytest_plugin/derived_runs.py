@@ -174,7 +174,7 @@ class Attribution:
     def _kept_causes(self) -> KeptCauses | None:
         """Return the causes of earlier replays; None where trials that are run again may say something new."""
         settings = self._session.settings
-        if not self._session.access.calls_nobody or settings.engine != "local" or settings.metamorphic:
+        if self._session.access.calls_network or settings.engine != "local" or settings.metamorphic:
             return None
         from rag_harness.diagnosis.explainer import KeptCauses
 
@@ -183,12 +183,15 @@ class Attribution:
     def _key(self, kept: KeptCauses | None, name: str, table: SuiteTable) -> str:
         """Return the key of the causes of an experiment; empty where it is no longer, or not known, what answered."""
         from rag_harness.core.errors import RagHarnessError
+        from rag_harness.core.registry import is_own_code
 
         session, record = self._session, self._findings.manifest.suites[name]
         try:
             experiment = self._registered(name)
             if kept is None or experiment is None or session.identities.reuses_nothing(experiment):
                 return ""
+            if not session.access.calls_nobody and is_own_code(experiment.code):
+                return ""  # a user's own code may ask again, and be answered otherwise
             fingerprint = session.identities.fingerprint(experiment)
             if fingerprint not in record.fingerprints:
                 return ""

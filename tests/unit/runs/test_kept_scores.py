@@ -171,7 +171,6 @@ def test_each_judge_with_its_options_and_versions_has_a_folder_of_its_own(
 @pytest.mark.parametrize(
     "given",
     [
-        {"mode": "auto"},
         {"mode": "record"},
         {"mode": "live"},
         {"panel": "mean"},
@@ -181,3 +180,7 @@ def test_each_judge_with_its_options_and_versions_has_a_folder_of_its_own(
 )
 def test_elsewhere_each_row_is_judged(tmp_path: Path, given: dict[str, Any]) -> None:
     assert kept_scores(settings(tmp_path, **given)) is None
+
+
+def test_scores_are_kept_where_no_network_is_asked(tmp_path: Path) -> None:
+    assert kept_scores(settings(tmp_path, mode="auto"))
