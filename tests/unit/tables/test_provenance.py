@@ -44,7 +44,7 @@ def test_each_row_is_counted_once_as_what_it_is() -> None:
 
 def test_an_answer_of_which_a_part_was_replayed_has_the_age_of_that_part() -> None:
     found = origins([True, True], [400, float("nan")], [False, False], [False, False])
-    assert "2 asked now, 1 of them with parts that were replayed, recorded 11 Dec 2025" in _said("e3", found, NOW)
+    assert "2 asked now, 1 of them with replayed parts, recorded 11 Dec 2025" in _said("e3", found, NOW)
     assert stale_reason(found, 7 * DAY, NOW) == "the oldest answer is 400 days old"
     assert found.has_recorded
 
