@@ -157,7 +157,7 @@ class Explainer:
         return {name: table.totals.answered for name, table in self._tables.items()}
 
     @property
-    def wrong(self) -> dict[str, set[str]]:
+    def wrong_by_experiment(self) -> dict[str, set[str]]:
         """The wrong answers of each experiment, as the run in brief counts them."""
         return {name: wrong_answers(table) for name, table in self._tables.items()}
 

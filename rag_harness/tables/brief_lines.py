@@ -236,9 +236,7 @@ def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> lis
         one = example.replace(" ", TIE)
         return writer.labelled("gates", f"none: nothing stops a release. Set rag_gate, e.g. {one}", "yellow")
     if state.are_elsewhere and not state.strict:
-        which = "the only one is" if state.total == 1 else f"all {state.total:,} are"
-        said = f"none judged: {which} on {listed(state.needed, _FEW_NEEDED)}, which did not run"
-        return writer.labelled("gates", said, "yellow")
+        return writer.labelled("gates", _none_judged(state), "yellow")
     counts = state.counts
     bad = sum(counts.get(name, 0) for name in BAD)
     said = [f"{counts.get('passed', 0)} passed", f"{bad} failed"]
@@ -253,6 +251,11 @@ def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> lis
         near = replace(state.closest, condition=f"nearest to failing: {state.closest.condition}")
         lines += _gate("", near, "", writer)
     return lines + _expected(state.expected_failures, writer)
+
+
+def _none_judged(state: GatesState) -> str:
+    which = "the only one is" if state.total == 1 else f"all {state.total:,} are"
+    return f"none judged: {which} on {listed(state.needed, _FEW_NEEDED)}, which did not run"
 
 
 def _expected(gates: Sequence[str], writer: LineWriter) -> list[Line]:

@@ -133,7 +133,11 @@ def run_explain(chosen: argparse.Namespace) -> int:
             errors, causes = explainer.errors, explainer.every()
             say(*errors)
             if causes or not errors:
-                say(*cause_lines(causes, str(chosen.output), answers=explainer.answers, wrong=explainer.wrong))
+                say(
+                    *cause_lines(
+                        causes, str(chosen.output), answers=explainer.answers, wrong=explainer.wrong_by_experiment
+                    )
+                )
             say(*every_miss(chosen.output, manifest))
             return 0
         found = explainer.one(chosen.trial)
