@@ -343,8 +343,11 @@ def quiet_lines(
 
 
 def _verdicts(brief: Brief, writer: LineWriter) -> list[Line]:
-    """Return how the gates came out, without the one that passed most closely; where none is set, that alone."""
-    lines = _gates(replace(brief, gates=replace(brief.gates, closest=None)), writer)
+    """Return how the gates came out, without the names of those that passed, or failed as expected.
+
+    Where none is set, that alone is said.
+    """
+    lines = _gates(replace(brief, gates=replace(brief.gates, closest=None, expected_failures=())), writer)
     return lines if brief.gates.total else lines[:1]
 
 
