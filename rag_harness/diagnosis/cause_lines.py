@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from textwrap import wrap
@@ -45,7 +45,11 @@ _INDENT, _LABEL = "    ", 13
 
 
 def cause_lines(
-    causes: Sequence[CauseLine], where: str, shown: int = SHOWN_CAUSES, answers: Mapping[str, int] | None = None
+    causes: Sequence[CauseLine],
+    where: str,
+    shown: int = SHOWN_CAUSES,
+    answers: Mapping[str, int] | None = None,
+    wrong: Mapping[str, Collection[str]] | None = None,
 ) -> list[str]:
     """Return the lines of the section.
 
@@ -54,13 +58,14 @@ def cause_lines(
         where: the folder that has all of them.
         shown: most printed failures of an experiment.
         answers: number of each experiment's answers, failed or not.
+        wrong: the wrong ones of these, as the run in brief counts them.
     """
     if not causes:
         return [NOTHING_TO_EXPLAIN]
     by_experiment: dict[str, list[CauseLine]] = {}
     for line in causes:
         by_experiment.setdefault(line.experiment, []).append(line)
-    lines = [*_counts(by_experiment, answers or {}), *_limits(by_experiment)]
+    lines = [*_counts(by_experiment, answers or {}, wrong or {}), *_limits(by_experiment)]
     each = min(shown, max(1, _MOST // len(by_experiment)))
     for name, found in by_experiment.items():
         lines += _worst(name, found, each)
@@ -73,12 +78,18 @@ def explained(causes: int, answers: int) -> str:
     return f"{causes:,} of {answers:,}" if answers else f"{causes:,}"
 
 
-def _counts(by_experiment: Mapping[str, Sequence[CauseLine]], answers: Mapping[str, int]) -> list[str]:
+def _counts(
+    by_experiment: Mapping[str, Sequence[CauseLine]], answers: Mapping[str, int], wrong: Mapping[str, Collection[str]]
+) -> list[str]:
     counted = {name: Counter(line.cause for line in found) for name, found in by_experiment.items()}
     causes = [cause for cause in TOP_LEVEL if any(count[cause] for count in counted.values())]
     rows = [[cause, *(str(count[cause]) for count in counted.values())] for cause in causes]
     total = ["explained", *(explained(count.total(), answers.get(name, 0)) for name, count in counted.items())]
-    return table([["why they failed", *counted], *rows, total])
+    explained_wrong = {
+        name: sum(line.query_id in wrong.get(name, ()) for line in by_experiment[name]) for name in counted
+    }
+    of_wrong = ["of wrong ones", *(explained(n, len(wrong.get(name, ()))) for name, n in explained_wrong.items())]
+    return table([["why they failed", *counted], *rows, total, *([of_wrong] if any(wrong.values()) else [])])
 
 
 def gold_alone(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[tuple[str, str, str]]:
@@ -107,7 +118,7 @@ def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
         yield f"{name}: all {len(found)} for one cause; the worst, {order}: {found[0].trial}"
         yield from _of(found[0])
         return
-    yield f"{name}: the worst {min(shown, len(found))} of {len(found)}, {order}"
+    yield f"{name}: the worst {min(shown, len(found))} of {len(found)}: wrong ones first, then {order}"
     for line in found[:shown]:
         hri = f"  HRI {line.hri:.2f}" if line.hri is not None else ""
         yield f"  {cut(f'{line.trial}{hri}  {line.query}', TERMINAL_WIDTH - 2)}"

@@ -31,7 +31,6 @@ from rag_harness.core.types import GOLDEN, SERVICE, Case, TrialId
 from rag_harness.diagnosis.broken_expectations import broken_facts, broken_in, wants_refusal
 from rag_harness.diagnosis.causes import CauseProgress, remedy_of
 from rag_harness.diagnosis.failed_cases import (
-    WORST,
     FailedCase,
     failed_gates,
     first_cases,
@@ -67,6 +66,7 @@ from rag_harness.records.files import PROMPTS
 from rag_harness.records.manifest import RunManifest, SuiteRecord, read_manifest
 from rag_harness.records.row import ExperimentResult, rows_among
 from rag_harness.tables.answer_warnings import error_lines
+from rag_harness.tables.brief import wrong_answers
 from rag_harness.tables.standings import ANSWERS, RETRIEVAL
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import SUMMARY_FILE
@@ -113,7 +113,7 @@ class Explainer:
         output: folder of the result files.
         bench: finds the experiments.
         runs: runs derived trials; None where only rows and gold are used.
-        worst: number of trials of each experiment to look at beside those of failed categories.
+        worst: number of trials of each experiment to look at, the worst; None for all that may have failed.
         tables: tables of the run, where they are already read.
         why_not: why there are no ``runs``.
 
@@ -126,7 +126,7 @@ class Explainer:
         output: Path,
         bench: RerunSupport,
         runs: DerivedRuns | None = None,
-        worst: int = WORST,
+        worst: int | None = None,
         tables: Mapping[str, SuiteTable] | None = None,
         why_not: str = ROWS_ONLY,
     ) -> None:
@@ -155,6 +155,11 @@ class Explainer:
     def answers(self) -> dict[str, int]:
         """The number of answers of each experiment, failed or not."""
         return {name: table.totals.answered for name, table in self._tables.items()}
+
+    @property
+    def wrong_by_experiment(self) -> dict[str, set[str]]:
+        """The wrong answers of each experiment, as the run in brief counts them."""
+        return {name: wrong_answers(table) for name, table in self._tables.items()}
 
     @property
     def errors(self) -> list[str]:
@@ -206,7 +211,7 @@ class Explainer:
 
         def is_looked_at(row: ExperimentResult) -> bool:
             # A ground truth against its own evidence makes no answer look bad, so all answers are searched for it.
-            return row.query_id in chosen or (only is None and _may_contradict(row))
+            return row.query_id in chosen or (only is None and self._worst is None and _may_contradict(row))
 
         known = self._known(name, subject)
         rows = rows_of(self._output, self._manifest, name, is_looked_at)

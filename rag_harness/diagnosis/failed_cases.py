@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ _FIRST_CASES = 5_000
 _BEST = -2.0
 """Badness of an unjudged answer with exactly the words of the ground truth."""
 WORST = 10
-"""Number of trials of each experiment to look at beside those of failed categories."""
+"""Number of trials of each experiment to look at, however few of them have failed."""
 EXPECTATIONS = "expectations"
 """The measure of what is expected of an answer beside gold."""
 AGAINST_TRUTH = ("answer_correctness", "nugget_recall")
@@ -59,22 +59,19 @@ def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
     return read_tables(output, partial(asked_measures, output, manifest))
 
 
-def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ()) -> dict[str, FailedCase]:
+def suspects(table: SuiteTable, worst: int | None = None, failed: Sequence[Gate] = ()) -> dict[str, FailedCase]:
     """Return the trials of one experiment that may have failed, the worst first.
 
     These are wrong answers, trials of a failed category, trials on the wrong side of the threshold of a ``failed``
-    gate, and the ``worst`` of all.
+    gate, and the first ``WORST`` of all; with ``worst`` the first so many of all, and no others.
     """
-    below = {case for gate in failed if gate.measure in table.columns for case in below_gate(table, gate)}
-    # Who asks for fewer than the usual number wants those alone.
-    wrong = wrong_answers(table) if worst >= WORST else {case for case, kept in _kept(table) if kept < 1}
     ordered = [place for place in worst_first(table).tolist() if table.states[place] == CaseState.OK]
-    chosen = [
-        place
-        for n, place in enumerate(ordered)
-        if n < worst or _failed(table, place) or table.ids[place] in wrong or table.ids[place] in below
-    ]
-    return {table.ids[place]: suspect_at(table, place) for place in chosen}
+    if worst is not None:
+        return {table.ids[place]: suspect_at(table, place) for place in ordered[: max(worst, 0)]}
+    below = {case for gate in failed if gate.measure in table.columns for case in below_gate(table, gate)}
+    wanted = below | wrong_answers(table)
+    chosen = [n < WORST or bool(_failed(table, place)) or table.ids[place] in wanted for n, place in enumerate(ordered)]
+    return {table.ids[place]: suspect_at(table, place) for place in compress(ordered, chosen)}
 
 
 def possible_failures(table: SuiteTable) -> list[int]:
@@ -99,11 +96,6 @@ def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
         return []
     gates = [parse_gate(verdict["gate"], k) for verdict in said if verdict.get("state") == "failed"]
     return [gate for gate in gates if gate.suite == experiment and is_of_answers(gate)]
-
-
-def _kept(table: SuiteTable) -> Iterator[tuple[str, float]]:
-    """Yield the cases with expectations, and the share of these that their answers keep."""
-    return zip(table.ids, _values(table, EXPECTATIONS).tolist(), strict=True)
 
 
 def worst_first(table: SuiteTable) -> npt.NDArray[np.intp]:

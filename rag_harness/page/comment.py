@@ -326,8 +326,9 @@ def _wrong(name: str, brief: Brief, run: Run) -> Iterator[Worst]:
         return
     table = brief.tables[name]
     wrong = wrong_answers(table)
-    found = [each for each in suspects(table, _SHOWN).values() if each.category or each.query_id in wrong]
-    for each in found[:_SHOWN]:
+    for each in suspects(table, _SHOWN).values():
+        if not (each.category or each.query_id in wrong):
+            continue
         query, expected = _asked(name, each.query_id, run)
         said = _figures(table, each.query_id)
         yield Worst(TrialId(name, each.query_id), query, expected, "cause not known", said)

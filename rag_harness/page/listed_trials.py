@@ -13,7 +13,6 @@ import numpy.typing as npt
 from rag_harness.core.types import Case
 from rag_harness.diagnosis.failed_cases import worst_first
 from rag_harness.evaluation.measures.expectations import RUBRIC_PREFIX as RUBRIC
-from rag_harness.evaluation.measures.judged import FAILED_CATEGORIES
 from rag_harness.page.content import Section
 from rag_harness.page.run import Run
 from rag_harness.records.cases import CaseFile
@@ -82,7 +81,7 @@ def sample_said(runs: Sequence[Run]) -> str:
     worst = quota // 2
     return (
         f"Of {_trials(runs):,} trials the page lists a sample. Of each experiment: the {worst:,} worst, which are "
-        "those without an answer, those of a failed kind, wrong answers, then those that nothing checks, by HRI or, "
+        "those without an answer, wrong answers, then those that nothing checks, by HRI or, "
         f"where nothing was judged, by how far the words are from the ground truth; {quota - worst:,} of the others, "
         "drawn in proportion to their query types by the digest of their ids, so the same cases of every experiment as "
         "far as they go; and what the page links to. All figures, intervals and gates are of all trials."
@@ -110,14 +109,9 @@ def _chosen(table: SuiteTable, rank: npt.NDArray[np.uint64], quota: int, named: 
 
 
 def _worst(table: SuiteTable) -> _Places:
-    """Return all trials, the worst first. Equal ones are in the order of their cases."""
-    kinds = table.categories or ()
-    failed = (
-        np.fromiter((kind in FAILED_CATEGORIES for kind in kinds), np.bool_, len(kinds)) if kinds else np.bool_(False)
-    )
-    order = np.where(table.states == CaseState.OK, np.where(failed, 1, 0), 2)
+    """Return all trials: those without an answer, then the others, the worst first."""
     every = worst_first(table)
-    every = every[np.argsort(-order[every], kind="stable")]
+    every = every[np.argsort(table.states[every] == CaseState.OK, kind="stable")]
     found: _Places = every[table.states[every] != CaseState.LEFT_OUT]
     return found
 

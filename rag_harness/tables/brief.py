@@ -331,6 +331,14 @@ class Brief:
         return self.shortfalls.get(self.subject) or next(iter(self.shortfalls.values()), None)
 
     @property
+    def may_be_explained(self) -> bool:
+        """Whether the command that explains a run finds something: an answer that is wrong, or that nothing checks."""
+        if not self.answered.rows or not self.answers_are_measured:
+            return False
+        is_open = any(not found.has(CORRECT) or wrong_answers(found) for found in self.tables.values())
+        return is_open or self.shortfall is not None or any(gate.worst for gate in self.gates.failed)
+
+    @property
     def alone(self) -> LookedUp | None:
         """What the golden suite found in a run without an experiment; None in any other run."""
         return None if self.tables else self.golden

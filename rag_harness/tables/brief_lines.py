@@ -12,12 +12,15 @@ from rag_harness.runs.gates.verdict import bounds, value_said
 from rag_harness.tables.answer_warnings import count_wrong, describe_wrong_alone, verdicts_of
 from rag_harness.tables.brief import Answered, Brief, Shortfall
 from rag_harness.tables.brief_sentences import (
+    EACH_IS_BEST,
+    NONE_IS_BEST,
     Sentence,
     describe_unmeasured,
     equals_said,
     first_sentences,
     more_said,
     surest,
+    whose_causes,
     winners_said,
 )
 from rag_harness.tables.conversations import FEW_TURNS, Drift, by_turn, drift_of, has_turns, turns_said
@@ -26,7 +29,7 @@ from rag_harness.tables.golden_suite import LookedUp
 from rag_harness.tables.standings import Field, Lead
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import made_up, table
-from rag_harness.tables.wording import counted, listed, short
+from rag_harness.tables.wording import CUT, beginning_that_fits, counted, end_that_fits, listed, short
 
 Colour = Literal["", "red", "green", "yellow"]
 LABEL = 9
@@ -51,9 +54,8 @@ class LineWriter:
         self.width = width
 
     def labelled(self, label: str, text: str, colour: Colour = "", most: int = 2) -> list[Line]:
-        """Return the text in at most so many lines."""
-        room = self.width - LABEL
-        body = wrap(text, room, max_lines=most, placeholder=" …", break_on_hyphens=False) or [""]
+        """Return the text in at most so many lines; a longer one is cut between clauses."""
+        body = self._wrapped(beginning_that_fits(text, lambda said: len(self._wrapped(said)) <= most) or text, most)
         heads = [label, *[""] * (len(body) - 1)]
         return [
             Line(f"{head:<{LABEL}}{part}".replace(TIE, " ").rstrip(), colour)
@@ -61,15 +63,22 @@ class LineWriter:
         ]
 
     def to_its_end(self, label: str, text: str, colour: Colour = "") -> list[Line]:
-        """Return the text in at most ``_HEAD + _END`` lines; a longer one is cut in its middle.
+        """Return the text in at most ``_HEAD + _END`` lines; a longer one is cut in its middle, between clauses.
 
         What to do is the end of a message.
         """
-        body = wrap(text, self.width - LABEL, break_on_hyphens=False)
+        body = self._wrapped(text)
         if len(body) <= _HEAD + _END:
             return self.labelled(label, text, colour, most=_HEAD + _END)
-        end = [Line(f"{'':<{LABEL}}{part}".replace(TIE, " "), colour) for part in body[-_END:]]
-        return [*self.labelled(label, text, colour, most=_HEAD), *end]
+        end = end_that_fits(text, lambda said: len(self._wrapped(said)) <= _END) or " ".join(body[-_END:])
+        return [
+            *self.labelled(label, text, colour, most=_HEAD),
+            *self.labelled("", end.removeprefix(f"{CUT.strip()} "), colour, most=_END),
+        ]
+
+    def _wrapped(self, text: str, most: int | None = None) -> list[str]:
+        room = self.width - LABEL
+        return wrap(text, room, max_lines=most, placeholder=CUT, break_on_hyphens=False) or [""]
 
     def cut(self, text: str, indent: int = 0) -> str:
         """Return the text in one line."""
@@ -105,6 +114,14 @@ _SHORT = {
     "answer_relevancy": "relevancy",
     "faithfulness": "faithful",
 }
+_MEANINGS = {
+    "evidence_recall": "quotes of evidence that were retrieved",
+    "hri": "hallucination risk, lower is better",
+    "g_mean": "mean of precision, faithfulness and relevancy",
+    "expectations": "share of expectations kept",
+    "answer_correctness": "claims shared with the ground truth",
+}
+"""What is measured where the head of a column does not say so."""
 
 
 def main_measure(found: SuiteTable) -> str:
@@ -173,10 +190,17 @@ def table_lines(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     yield from (Line(line.rstrip()) for line in table([[short(row[0], room), *row[1:]] for row in rows]))
     if (more := len(groups) - _FEW_ROWS) > 0:
         yield Line(f"… and {more} more: -v")
+    shown = columns[: len(rows[0]) - len(_VERDICTS) - 1]
+    yield from writer.labelled("", _legend(shown)) if _legend(shown) else ()
+
+
+def _legend(columns: Sequence[str]) -> str:
+    """Return what the columns mean whose heads do not say so."""
+    return "; ".join(f"{_SHORT.get(each, each)}: {_MEANINGS[each]}" for each in columns if each in _MEANINGS)
 
 
 _COLOURS: Mapping[str, Colour] = {"FAIL": "red", "PASS": "green"}
-_FEW_NEEDED = 2
+_FEW_NEEDED, _FEW_EXPECTED = 2, 2
 
 
 def failed_gate_lines(state: GatesState, writer: LineWriter) -> Iterator[Line]:
@@ -211,6 +235,8 @@ def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> lis
     if not state.total:
         one = example.replace(" ", TIE)
         return writer.labelled("gates", f"none: nothing stops a release. Set rag_gate, e.g. {one}", "yellow")
+    if state.are_elsewhere and not state.strict:
+        return writer.labelled("gates", _none_judged(state), "yellow")
     counts = state.counts
     bad = sum(counts.get(name, 0) for name in BAD)
     said = [f"{counts.get('passed', 0)} passed", f"{bad} failed"]
@@ -224,12 +250,25 @@ def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> lis
     if state.closest is not None and not state.failed:
         near = replace(state.closest, condition=f"nearest to failing: {state.closest.condition}")
         lines += _gate("", near, "", writer)
-    return lines
+    return lines + _expected(state.expected_failures, writer)
+
+
+def _none_judged(state: GatesState) -> str:
+    which = "the only one is" if state.total == 1 else f"all {state.total:,} are"
+    return f"none judged: {which} on {listed(state.needed, _FEW_NEEDED)}, which did not run"
+
+
+def _expected(gates: Sequence[str], writer: LineWriter) -> list[Line]:
+    """Name the gates that failed as expected; of many the first."""
+    more = [f"and {len(gates) - _FEW_EXPECTED} more"] if len(gates) > _FEW_EXPECTED else []
+    said = "; ".join([*gates[:_FEW_EXPECTED], *more])
+    return writer.labelled("", f"failed as expected: {said}") if gates else []
 
 
 _WIDEST, _FEW_FIELDS = 100, 2
 _NOTHING = "nothing can be compared: no measure has values of two experiments"
 _ALIKE = "the measures below do not tell the experiments apart"
+_CORRECTED = "Intervals by Holm, unlike a gate's."
 _OPEN = "not judged: the run ended early"
 _CAUSES = {"Judge Doubtful": "misjudged", "Gold Doubtful": "wrong gold"}
 """Causes whose names do not say what they mean."""
@@ -304,28 +343,34 @@ def quiet_lines(
 
 
 def _verdicts(brief: Brief, writer: LineWriter) -> list[Line]:
-    """Return how the gates came out, without the one that passed most closely; where none is set, that alone."""
-    lines = _gates(replace(brief, gates=replace(brief.gates, closest=None)), writer)
+    """Return how the gates came out, without the names of those that passed, or failed as expected.
+
+    Where none is set, that alone is said.
+    """
+    lines = _gates(replace(brief, gates=replace(brief.gates, closest=None, expected_failures=())), writer)
     return lines if brief.gates.total else lines[:1]
 
 
 def _in_short(brief: Brief, output: str, writer: LineWriter) -> list[Line]:
     """Return what was answered, or found, in a line, and the next command in another."""
     several = [field for field in brief.fields if len(field.names) > 1]
-    best = "".join(f"; {_on(each, brief)}{winners_said(each) or 'all are equal'}".rstrip(".") for each in several)
+    best = "".join(f"; {_on(each, brief)}{_within(winners_said(each)) or 'all are equal'}" for each in several)
+    following = Line(f"{'next':<{LABEL}}{[*_commands(brief, output), _report(output)][0]}")
     if brief.alone is not None:
-        commands = [*_commands(brief, output), _report(output)]
-        return [*_golden(brief, writer)[:1], Line(f"{'next':<{LABEL}}{commands[0]}")]
+        return [*_golden(brief, writer)[:1], following]
     found = brief.answered
     earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
     words = dict.fromkeys(filter(None, map(made_up, found.authors)))
     marks = "".join(f"{TIE}({word})" for word in words)
     wrong = f", {said}" if (said := count_wrong(brief.tables)) else ""
     said = f"{found.rows:,} of {found.asked:,} answered{wrong}{marks}{earlier}{best}"
-    return [
-        *writer.labelled("rag", said, "red" if found.errors or found.lost or _wrong(brief) else "", most=1),
-        Line(f"{'next':<{LABEL}}{_explain(brief, output)}"),
-    ]
+    return [*writer.labelled("rag", said, "red" if found.errors or found.lost or _wrong(brief) else ""), following]
+
+
+def _within(sentence: str) -> str:
+    """Return a sentence as a part of another one."""
+    own = sentence in {EACH_IS_BEST, NONE_IS_BEST}
+    return (sentence[:1].lower() + sentence[1:] if own else sentence).rstrip(".")
 
 
 def _gates(brief: Brief, writer: LineWriter) -> list[Line]:
@@ -347,7 +392,7 @@ def _run(brief: Brief, writer: LineWriter) -> list[Line]:
     broken += [f"{found.lost:,} without a result"] if found.lost else []
     broken += [f"{counted(wrong, 'answer')} failed a test"] if (wrong := _wrong(brief)) else []
     said = "; ".join([f"{found.rows:,} of {found.asked:,} answered{whose}", *broken, *_origins(found)])
-    return [*writer.labelled("rag", said, "red" if broken else ""), *writer.labelled("", _by(found))]
+    return [*writer.labelled("rag", said, "red" if broken else "", most=3), *writer.labelled("", _by(found))]
 
 
 def _wrong(brief: Brief) -> int:
@@ -418,6 +463,7 @@ def _best(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     for field in [field for field in brief.fields if len(field.names) > 1][:_FEW_FIELDS]:
         said = " ".join(filter(None, [winners_said(field), *equals_said(field, brief)]))
         said = said or (_ALIKE if field.leads else _NOTHING)
+        said += f" {_CORRECTED}" if field.tests > 1 else ""
         sure = any(lead.is_sure for lead in field.leads)
         yield from writer.labelled("best", f"{_on(field, brief)}{said}", "green" if sure else "yellow", most=3)
         for lead in surest(field):
@@ -441,7 +487,7 @@ def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:
     broken = f"{cell.errors}, so neither is better" if cell.errors else ""
     more = "" if lead.is_sure else broken or more_said(lead, cell.found.n)
     text = f"{word[0]}: {listed(lead.best)}, {head}, {ahead}. {more}".removesuffix(". ")
-    yield from writer.labelled("", text, word[1])
+    yield from writer.labelled("", text, word[1], most=3)
 
 
 def _of(sentences: Iterable[Sentence], topic: str) -> list[Sentence]:
@@ -454,15 +500,20 @@ def _why(brief: Brief, writer: LineWriter) -> Iterator[Line]:
         for sentence in _of(first_sentences(brief), "why"):
             yield from writer.labelled("why", sentence.text, "red" if sentence.tone == "bad" else "", most=3)
         return
-    yield from writer.labelled("why", _causes(found, is_alone=len(brief.tables) == 1))
+    yield from writer.labelled("why", _causes(found, whose_causes(brief)), most=3)
     if found.below:
         yield Line(f"{'':<{LABEL}}{found.below_said}")
-    yield Line(writer.cut(f"{'worst':<{LABEL}}{found.worst}  {found.detail}: {found.evidence}"))
+    yield from writer.labelled("worst", _worst(found))
 
 
-def _causes(found: Shortfall, is_alone: bool) -> str:
+def _worst(found: Shortfall) -> str:
+    """Return the worst trial with the most frequent cause, and what shows it."""
+    among = f", of {found.of_main:,}{TIE}×" if found.of_main > 1 else ""
+    return f"{found.worst}{among} {found.detail or found.main.lower()}: {found.evidence}"
+
+
+def _causes(found: Shortfall, name: str) -> str:
     causes = ", ".join(f"{n:,} {_CAUSES.get(cause, cause.lower())}" for cause, n in found.causes.items())
-    name = "" if is_alone else f"{short(found.experiment)}: "
     if found.is_sample:
         return f"{name}the worst {found.n:,} of {found.answers:,} were looked into: {causes}"
     without = found.n - sum(found.causes.values())
@@ -492,7 +543,7 @@ def _remedy(found: Shortfall) -> str:
 def _commands(brief: Brief, output: str) -> list[str]:
     """Return the command that explains the run, where there is something to explain."""
     golden = brief.alone
-    is_open = golden.missed if golden is not None else brief.answered.rows
+    is_open = golden.missed if golden is not None else brief.may_be_explained
     return [_explain(brief, output)] if is_open else []
 
 

@@ -30,6 +30,8 @@ _NOT_MEASURED = (
     "Nothing tells right answers from wrong ones: the questions have no gold, and no judge was asked. Name relevant "
     "documents and a ground_truth, or judge: --rag-measures=faithfulness."
 )
+EACH_IS_BEST = "Each is best at something else."
+NONE_IS_BEST = "No experiment is shown to be best."
 _TIE = 5
 """A difference that so many times the questions of a run would be needed for is as good as none."""
 
@@ -169,7 +171,7 @@ def winners_said(field: Field) -> str:
     best = [name for name in field.names if name in winners - beaten]
     if best:
         return f"{listed(best)} {'is' if len(best) == 1 else 'are'} {'best' if sure == telling else 'ahead'}."
-    return "Each is best at something else." if sure else "No experiment is shown to be best."
+    return EACH_IS_BEST if sure else NONE_IS_BEST
 
 
 def surest(field: Field) -> list[Lead]:
@@ -291,6 +293,20 @@ def _why(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("why", _NOT_LOOKED, "unsure")
     else:
         yield Sentence("why", "No answer was found to be wrong.", "good")
+
+
+def whose_causes(brief: Brief) -> str:
+    """Return the experiment that causes are told of, and why of this one; empty where there is no other."""
+    found, lead = brief.shortfall, next((each for field in brief.fields[:1] for each in field.leads), None)
+    if found is None or len(brief.tables) == 1:
+        return ""
+    others = [name for name in brief.shortfalls if name != found.experiment]
+    more = f" ({listed(others, 2)}: -v)" if others else ""
+    why = "the first with causes"
+    if found.experiment == brief.subject and lead is not None and not lead.is_level:
+        measure = lead.standing.measure
+        why = "fewest wrong answers" if measure == WRONG else f"best in {measure}"
+    return f"{short(found.experiment)}, {why}{more}: "
 
 
 def shortfall_said(found: Shortfall) -> str:

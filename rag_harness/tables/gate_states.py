@@ -75,6 +75,8 @@ class GatesState:
             would be compared with come first.
         strict: options by which gates without a verdict fail this run.
         part: on how many questions gates were judged, where a selection left some out: ``on 2 of 10 questions``.
+        expected_failures: gates that failed as expected.
+        are_elsewhere: whether none was judged and none is on a suite of this run.
     """
 
     counts: Mapping[str, int]
@@ -84,6 +86,8 @@ class GatesState:
     needed: Sequence[str]
     strict: Sequence[str] = ()
     part: str = ""
+    expected_failures: Sequence[str] = ()
+    are_elsewhere: bool = False
 
     @property
     def total(self) -> int:
@@ -128,6 +132,8 @@ def gates_state(
         needed=_needed([gate for said, gate in read if said["state"] == "not judged" and gate is not None], tables),
         strict=[option for name, option in FAILING_OPTIONS.items() if unchecked and unchecked.get(name)],
         part=_part([gate for said, gate in read if gate is not None and _is_judged(said)], tables),
+        expected_failures=[line.condition for line in lines if line.state == "xfailed"],
+        are_elsewhere=bool(read) and all(gate is not None and _is_elsewhere(said, gate, tables) for said, gate in read),
     )
 
 
@@ -196,6 +202,10 @@ def _slack(said: Mapping[str, Any]) -> float:
 
 def _is_judged(said: Mapping[str, Any]) -> bool:
     return said["state"] != "not judged" and said.get("value") is not None
+
+
+def _is_elsewhere(said: Mapping[str, Any], gate: Gate, tables: Mapping[str, SuiteTable]) -> bool:
+    return said["state"] == "not judged" and not any(name in tables for name in _suites(gate))
 
 
 def _part(gates: Sequence[Gate], tables: Mapping[str, SuiteTable]) -> str:

@@ -277,7 +277,7 @@ def _tail(
 # Writes the pairwise tests for the terminal: the study's with all figures, the others as a matrix. 100 columns.
 
 PAIR_COLUMNS = ("n", "difference", "interval", "d_z", "p (t)", "p (perm)")
-_INTERVALS = "intervals are 95 % ones, corrected as p is"
+_INTERVALS = "intervals are 95 % ones, corrected as p is, unlike those of gates"
 _ASSUMED = "p (t) and intervals assume that no large difference is rarer than 4 in n, which n cases could miss"
 _WIDTH = 100
 _ACROSS = 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from math import isfinite
@@ -19,6 +20,8 @@ from rag_harness.tables.suite_table import SuiteTable
 _SKEW = 3600.0
 """Seconds by which the clocks of two machines may differ."""
 _DAY = 86400.0
+_ONE_TIME = re.compile(r"recorded (?P<day>\d+ \w+ \d{4}) (?P<time>\d\d:\d\d UTC) \((?P<age>.*)\)")
+"""What is said of answers that were recorded within a day."""
 
 
 def provenance_lines(tables: Mapping[str, SuiteTable], run_at: str) -> list[str]:
@@ -108,7 +111,19 @@ def _partly(origins: Origins, now: float) -> str:
     if not origins.partly.n:
         return ""
     which = "" if origins.partly.n == origins.asked.n else f"{origins.partly.n} of them "
-    return f", {which}with parts that were replayed, {_recorded(origins.partly, now)}"
+    said = _recorded(origins.partly, now)
+    before = _recorded(origins.replayed, now) if origins.replayed.n else ""
+    return f", {which}with replayed parts{_since(said, before)}"
+
+
+def _since(said: str, before: str) -> str:
+    """Return a time behind another one on the same line, without what is the same in both."""
+    if said == before:
+        return " of the same time"
+    day, same_day = _ONE_TIME.fullmatch(said), _ONE_TIME.fullmatch(before)
+    if day and same_day and day["day"] == same_day["day"] and day["age"] == same_day["age"]:
+        return f" of the same day, {day['time']}"
+    return f", {said}"
 
 
 def _recorded(origin: Origin, now: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from rag_harness.core.errors import PrerequisiteError
@@ -41,6 +43,57 @@ def listed(names: Sequence[str], most: int = _NAMED) -> str:
 def short(name: str, room: int = _LONGEST) -> str:
     """Return a name in at most so many characters, cut in its middle: variants differ at the end."""
     return name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[-(room - room // 2) :]}"
+
+
+# Cuts a text that is too long between two clauses, never inside brackets.
+
+CUT = " …"
+"""Stands behind a text whose end is left out, and before one whose beginning is."""
+_BRACKETED = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\]|“[^”]*”")
+_SPACE = re.compile(r"\s+")
+_ABBREVIATED = ("e.g.", "i.e.")
+_LEAST_LEFT = 0.5
+"""A cut between clauses may leave no less than this share of what a cut between words leaves."""
+_LONGEST_LEFT = 1_000
+"""Characters of a text that are looked at: more is never left of one."""
+
+
+def beginning_that_fits(text: str, fits: Callable[[str], bool]) -> str:
+    """Return the text, or the longest beginning that fits with ``CUT`` behind it; empty where no beginning fits.
+
+    It ends with a clause. Where a first clause is too long for that, it ends with a word.
+    """
+    if fits(text):
+        return text
+    text = text[:_LONGEST_LEFT]
+    return _longest([(f"{text[:start].rstrip(',;:')}{CUT}", is_clause) for start, _, is_clause in _gaps(text)], fits)
+
+
+def end_that_fits(text: str, fits: Callable[[str], bool]) -> str:
+    """Return the same of the end of a text, with ``CUT`` before it."""
+    if fits(text):
+        return text
+    text = text[-_LONGEST_LEFT:]
+    return _longest([(f"{CUT.strip()} {text[end:]}", is_clause) for _, end, is_clause in [*_gaps(text)][::-1]], fits)
+
+
+def _longest(cuts: Sequence[tuple[str, bool]], fits: Callable[[str], bool]) -> str:
+    """Return the longest of the cuts that fit. The shortest comes first."""
+    fitting = [*takewhile(lambda cut: fits(cut[0]), cuts)]
+    word = max((text for text, _ in fitting), key=len, default="")
+    clause = max((text for text, is_clause in fitting if is_clause), key=len, default="")
+    return clause if len(clause) >= _LEAST_LEFT * len(word) else word
+
+
+def _gaps(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield begin and end of each blank that is not in brackets, and whether it stands between clauses."""
+    bracketed = [found.span() for found in _BRACKETED.finditer(text)]
+    for found in _SPACE.finditer(text):
+        start, end = found.span()
+        if start and not any(first < start < last for first, last in bracketed):
+            before = text[:start]
+            is_clause = before.endswith((",", ";", ".", "?", "!")) and not before.endswith(_ABBREVIATED)
+            yield start, end, is_clause or text[end : end + 1] in {"(", "“"}
 
 
 def money(dollars: float) -> str:

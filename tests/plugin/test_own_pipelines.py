@@ -253,7 +253,7 @@ def ask(text):
     body = {"model": "some/model", "messages": [{"role": "user", "content": WORDS + text}]}
     return httpx.post(URL + "/chat", json=body).json()["choices"][0]["message"]["content"]
 """
-AGED = re.compile(r"answers: 4 asked now, with parts that were replayed, recorded .* old\)")
+AGED = re.compile(r"answers: 4 asked now, with replayed parts, recorded .* old\)")
 
 
 def test_what_hangs_on_recordings_in_part_says_so_and_has_an_age(mine: Suite) -> None:

@@ -100,8 +100,8 @@ def explain_arguments(parser: argparse.ArgumentParser) -> None:
     mode = "which models may be asked, as --rag-mode of a test run; default: auto, which costs nothing"
     parser.add_argument("--mode", choices=MODES, default="auto", help=mode)
     parser.add_argument("--budget", type=float, default=0.0, metavar="USD", help="most USD that calls may cost")
-    worst = f"trials of an experiment to look at beside failed categories; default: {WORST}"
-    parser.add_argument("--worst", type=int, default=WORST, metavar="N", help=worst)
+    worst = f"only the N worst trials of each experiment; default: all that may have failed, and at least {WORST}"
+    parser.add_argument("--worst", type=int, metavar="N", help=worst)
     parser.add_argument("--review", action="store_true", help="ask you of each cause whether it is right, and keep it")
     parser.add_argument("--by", default="", metavar="NAME", help="who reviews; default: the name of your login")
 
@@ -133,7 +133,11 @@ def run_explain(chosen: argparse.Namespace) -> int:
             errors, causes = explainer.errors, explainer.every()
             say(*errors)
             if causes or not errors:
-                say(*cause_lines(causes, str(chosen.output), answers=explainer.answers))
+                say(
+                    *cause_lines(
+                        causes, str(chosen.output), answers=explainer.answers, wrong=explainer.wrong_by_experiment
+                    )
+                )
             say(*every_miss(chosen.output, manifest))
             return 0
         found = explainer.one(chosen.trial)

@@ -112,6 +112,7 @@ class Attribution:
         """Whether causes are worked out when the verdict is printed."""
         self._problem = ""
         self._answers: dict[str, int] = {}
+        self._wrong: dict[str, set[str]] = {}
 
     @property
     def causes(self) -> Sequence[CauseLine]:
@@ -135,10 +136,13 @@ class Attribution:
         self._problem = f"cannot be told: {why}" if why else ""
 
     def _explained(self) -> list[CauseLine]:
+        from rag_harness.tables.brief import wrong_answers
+
         session, suites = self._session, self._findings.manifest.suites
         # Rows of an earlier run are judged with the rest, but nothing is asked about them: they were not selected.
         tables = {name: table for name, table in self._findings.tables.items() if not suites[name].made}
         self._answers = {name: table.totals.answered for name, table in tables.items()}
+        self._wrong = {name: wrong_answers(table) for name, table in tables.items()}
         kept = self._kept_causes()
         keys = {name: self._key(kept, name, table) for name, table in tables.items() if kept and name != GOLDEN}
         known = {name: lines for name, key in keys.items() if kept and (lines := kept.find(name, key)) is not None}
@@ -215,7 +219,7 @@ class Attribution:
     def _lines(self, causes: list[CauseLine]) -> list[str]:
         from rag_harness.diagnosis.cause_lines import cause_lines
 
-        return cause_lines(causes, self._session.settings.output, answers=self._answers)
+        return cause_lines(causes, self._session.settings.output, answers=self._answers, wrong=self._wrong)
 
 
 # Runs the metamorphic checks that ``--rag-metamorphic``, or a gate on a metamorphic measure, asks for.

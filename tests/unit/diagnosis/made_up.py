@@ -144,5 +144,5 @@ def explained(
         return explainer(output, made, runs).every()
 
 
-def explainer(output: Path, made: Experiment | None, runs: Any = None, worst: int = 10) -> Explainer:
+def explainer(output: Path, made: Experiment | None, runs: Any = None, worst: int | None = None) -> Explainer:
     return Explainer(output, RerunSupport(lambda _: made, lambda _: "aaaa", lambda _: Pages()), runs, worst)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rag_harness.core.types import Case, Expectation
+from rag_harness.diagnosis import failed_cases
 from rag_harness.diagnosis.broken_expectations import AnswerState, BrokenFact, cause_of_broken
 from rag_harness.diagnosis.causes import REMEDIES
 from rag_harness.diagnosis.failed_cases import suspects, tables_of
@@ -194,13 +195,17 @@ def test_what_is_kept_or_cannot_be_checked_is_no_failure(tmp_path: Path) -> None
     assert cause_of(tmp_path, row(0), {"decides": "pass"}) is None
 
 
-def test_every_broken_trial_is_looked_at_and_not_the_worst_alone(tmp_path: Path) -> None:
+def test_every_broken_trial_is_looked_at_and_not_the_worst_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failed_cases, "WORST", 1)
     rows: Sequence[ExperimentResult] = [row(n) for n in range(6)]
     cases = [expecting({"max_words": 3 if n < 5 else 99}, case=each) for n, each in enumerate(CASES)]
     write_run(tmp_path, rows, cases)
     table = tables_of(tmp_path, read_manifest(tmp_path))["x1"]
-    assert sorted(suspects(table, worst=0)) == ["q0", "q1", "q2", "q3", "q4"]
-    assert len(explainer(tmp_path, None, worst=1).every()) == 5
+    assert sorted(suspects(table)) == ["q0", "q1", "q2", "q3", "q4"]
+    assert len(explainer(tmp_path, None).every()) == 5
+    assert len(explainer(tmp_path, None, worst=1).every()) == 1
 
 
 def test_an_answer_that_keeps_to_it_when_asked_again_was_noise(tmp_path: Path) -> None:

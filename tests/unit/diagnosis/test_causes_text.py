@@ -27,14 +27,16 @@ def line(n: int, **changes: object) -> CauseLine:
 def test_the_section_counts_shows_the_worst_ten_and_fits_100_columns() -> None:
     causes = [line(n) for n in range(12)]
     causes.append(line(1, experiment="e1", cause="Noise", detail="right when asked again", repaired_by="+twice"))
-    text = cause_lines(causes, "output", answers={"e3": 1200, "e1": 40})
-    assert text[:4] == [
+    wrong = {"e3": {each.query_id for each in causes[:9]} | {"unexplained"}, "e1": set[str]()}
+    text = cause_lines(causes, "output", answers={"e3": 1200, "e1": 40}, wrong=wrong)
+    assert text[:5] == [
         "why they failed           e3       e1",
         "Retrieval Miss            12        0",
         "Noise                      0        1",
         "explained        12 of 1,200  1 of 40",
+        "of wrong ones        9 of 10        0",
     ]
-    assert "e3: the worst 10 of 12, by hallucination risk (HRI)" in text
+    assert "e3: the worst 10 of 12: wrong ones first, then by hallucination risk (HRI)" in text
     assert "    Retrieval Miss: not found; +gold_context repairs it" in text
     assert text[-2:] == ["all 13: output/causes.jsonl", f"one whole: rag-harness explain output {causes[0].trial}"]
     assert max(map(len, text)) <= 100

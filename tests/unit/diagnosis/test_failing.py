@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rag_harness.core.types import Case
+from rag_harness.diagnosis import failed_cases
 from rag_harness.diagnosis.explainer import Explainer
 from rag_harness.diagnosis.failed_cases import (
     badness_of,
@@ -20,6 +23,7 @@ from rag_harness.diagnosis.failed_cases import (
 from rag_harness.records.manifest import read_manifest
 from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.runs.gates import parse_gate
 from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.diagnosis.made_up import CASES, explainer
 from tests.unit.rows import make_chunk, make_row
@@ -55,8 +59,11 @@ def run(output: Path, rows: list[ExperimentResult], scores: list[ScoreLine]) -> 
     return explainer(output, None)
 
 
-def test_a_gate_that_failed_has_those_below_its_threshold_looked_at(tmp_path: Path) -> None:
-    rows = [row(n, answer) for n, answer in enumerate(("Who knows?", "Perhaps.", "Some day."))]
+def test_a_gate_that_failed_has_those_below_its_threshold_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failed_cases, "WORST", 0)
+    rows = [row(n) for n in range(3)]
     scores = [line for n, each in enumerate(rows) for line in judged(each, 0.5, 0.5 + n / 10, 0.5)]
     write_run(tmp_path, rows, CASES[:3], scores=scores)
     verdicts = [
@@ -70,8 +77,8 @@ def test_a_gate_that_failed_has_those_below_its_threshold_looked_at(tmp_path: Pa
     (tmp_path / "summary.json").write_text(json.dumps({"gates": verdicts}))
     gates = failed_gates(tmp_path, "x1", 10)
     assert [str(gate) for gate in gates] == ["x1: faithfulness >= 0.55"]
-    assert list(suspects(table(tmp_path), 0, gates)) == ["q0"]
-    assert list(suspects(table(tmp_path), 0)) == []
+    assert list(suspects(table(tmp_path), failed=gates)) == ["q0"]
+    assert list(suspects(table(tmp_path))) == []
     (tmp_path / "summary.json").write_text("[]")
     assert failed_gates(tmp_path, "x1", 10) == []
 
@@ -91,10 +98,15 @@ def test_failed_categories_are_all_taken_and_the_worst_beside_them_by_hri(tmp_pa
         ("q1", "Retrieval Failure"),
     ]
     assert [round(line.hri or 0, 2) for line in lines] == [0.45, 0.45, 0.09]
-    assert [each.category for each in suspects(table(tmp_path), worst=0).values()] == [
-        "Hallucination",
-        "Retrieval Failure",
-    ]
+
+
+@pytest.mark.parametrize("worst", [-1, 0, 1, 2, 99])
+def test_so_many_of_the_worst_as_are_asked_for_are_looked_at_and_no_others(tmp_path: Path, worst: int) -> None:
+    rows = [row(0), row(1, "I don't know.", abstained=True), row(2, "No idea.")]
+    write_run(tmp_path, rows, CASES[:3], scores=judged(rows[0], 0.9, 0.1, 0.5))  # Hallucination, yet it is right
+    gates = [parse_gate("x1: faithfulness >= 0.9", 10)]
+    assert list(suspects(table(tmp_path), worst, gates)) == ["q1", "q2", "q0"][: max(worst, 0)]
+    assert list(suspects(table(tmp_path), failed=gates)) == ["q1", "q2", "q0"]
 
 
 def test_what_has_no_hri_comes_after_what_has_one(tmp_path: Path) -> None:

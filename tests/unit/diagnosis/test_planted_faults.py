@@ -111,7 +111,10 @@ def test_chunks_that_a_service_cuts_short(tmp_path: Path) -> None:
     assert set(causes(tmp_path, made).values()) == {("Retrieval Miss", "the page came without the passage")}
 
 
-def test_gold_with_a_wrong_figure_is_found_in_answers_that_nobody_called_failures(tmp_path: Path) -> None:
+def test_gold_with_a_wrong_figure_is_found_in_answers_that_nobody_called_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_harness.diagnosis.failed_cases.WORST", 0)
     rows = rows_of(experiment(Pipeline(CHUNKS)))
     wrong_gold = [
         replace(case, ground_truth=case.ground_truth.replace(str(31 + n), "77")) for n, case in enumerate(CASES)
@@ -120,7 +123,7 @@ def test_gold_with_a_wrong_figure_is_found_in_answers_that_nobody_called_failure
         row.model_copy(update={"ground_truth": case.ground_truth}) for row, case in zip(rows, wrong_gold, strict=True)
     ]
     write_run(tmp_path, told, wrong_gold)
-    lines = explainer(tmp_path, None, worst=0).every()
+    lines = explainer(tmp_path, None).every()
     assert [(line.cause, line.detail) for line in lines] == [
         ("Gold Doubtful", "the answer has the figure of the evidence")
     ] * len(CASES)

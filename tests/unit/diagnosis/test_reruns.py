@@ -215,7 +215,7 @@ def test_what_is_asked_for_without_saying_so() -> None:
     parser = argparse.ArgumentParser()
     explain_arguments(parser)
     usual = {"output": Path("output"), "trial": "", "rows_only": False, "mode": "auto", "budget": 0.0}
-    assert vars(parser.parse_args([])) == {**usual, "worst": 10, "review": False, "by": ""}
+    assert vars(parser.parse_args([])) == {**usual, "worst": None, "review": False, "by": ""}
 
 
 def test_the_worst_that_are_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

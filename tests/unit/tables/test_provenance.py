@@ -44,9 +44,22 @@ def test_each_row_is_counted_once_as_what_it_is() -> None:
 
 def test_an_answer_of_which_a_part_was_replayed_has_the_age_of_that_part() -> None:
     found = origins([True, True], [400, float("nan")], [False, False], [False, False])
-    assert "2 asked now, 1 of them with parts that were replayed, recorded 11 Dec 2025" in _said("e3", found, NOW)
+    assert "2 asked now, 1 of them with replayed parts, recorded 11 Dec 2025" in _said("e3", found, NOW)
     assert stale_reason(found, 7 * DAY, NOW) == "the oldest answer is 400 days old"
     assert found.has_recorded
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        (3, "1 asked now, with replayed parts of the same time"),
+        (3 + 1 / 24, "1 asked now, with replayed parts of the same day, 07:00 UTC"),
+        (5, "1 asked now, with replayed parts, recorded 10 Jan 2027 08:00 UTC (5 days old)"),
+    ],
+)
+def test_a_time_is_not_repeated_behind_the_same_time(days: float, said: str) -> None:
+    found = origins([True, True], [3, days], [True, False], [False, False])
+    assert _said("e3", found, NOW) == f"1 replayed, recorded 12 Jan 2027 08:00 UTC (3 days old); {said}"
 
 
 @pytest.mark.parametrize(("days", "stale"), [(6.9, False), (7.1, True), (-1, True)])

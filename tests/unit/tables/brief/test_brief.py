@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.records.causes import CauseLine
@@ -17,6 +19,7 @@ from rag_harness.tables.brief import Brief, Shortfall, brief_of, shortfalls
 from rag_harness.tables.brief_lines import Line, brief_lines, quiet_lines
 from rag_harness.tables.brief_sentences import first_sentences
 from rag_harness.tables.suite_table import CaseState, SuiteTable
+from rag_harness.tables.wording import beginning_that_fits, end_that_fits
 from tests.unit.tables.standing_tables import Values, kinds, table
 
 # The run in brief on a terminal: it fits, it is short, and it makes sense whatever there is to say.
@@ -151,21 +154,70 @@ def test_a_long_message_is_shown_to_its_end_which_says_what_to_do(width: int, ti
     assert len(lines) <= 26, "however long a message is"
 
 
+PARTS = st.text("ab1", min_size=1, max_size=6)
+BRACKETED = (
+    st.lists(PARTS, min_size=1, max_size=4)
+    .map(", ".join)
+    .flatmap(lambda inner: st.sampled_from([f"({inner})", f"[{inner}]", f"“{inner}”"]))
+)
+TEXTS = st.lists(
+    st.tuples(PARTS | BRACKETED, st.sampled_from(["", "", ",", ";", "."])).map("".join), min_size=1, max_size=40
+).map(" ".join)
+
+
+@given(TEXTS, st.integers(5, 60))
+def test_a_text_is_cut_outside_of_brackets_and_fits(said: str, room: int) -> None:
+    def fits(text: str) -> bool:
+        return len(text) <= room
+
+    for cut, whole in ((beginning_that_fits(said, fits), said.startswith), (end_that_fits(said, fits), said.endswith)):
+        left = cut.removesuffix(" …").removeprefix("… ")
+        assert len(cut) <= room
+        assert whole(left)
+        assert all(left.count(first) == left.count(last) for first, last in ("()", "[]", "“”"))
+        assert (cut == said) == (len(said) <= room) or not cut
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("3 wrong, 4 declined (a1, a2 and 12 more)", "3 wrong, 4 declined …"),
+        ("3 wrong (a1, a2, a3 and 12 more in an earlier run)", "3 wrong …"),
+        ("three are wrong; Each is best at something else", "three are wrong …"),
+        ("no clause of this long text ends soon", "no clause of this long …"),
+        ("e1, no other clause of this long text ends soon", "e1, no other clause of …"),
+        ("Set a gate, e.g. recall@5 >= 0.8, or more", "Set a gate …"),
+        ("(all that is said is in brackets)", ""),
+    ],
+)
+def test_a_text_is_cut_behind_a_clause_unless_little_is_left_of_it(said: str, shown: str) -> None:
+    assert beginning_that_fits(said, lambda text: len(text) <= 25) == shown
+
+
+def test_a_long_hostile_text_is_cut_fast_enough_to_be_printed() -> None:
+    for hostile in ("(" * 200_000, "(a, " * 50_000, "a, b " * 50_000, "[“(" * 50_000, " " * 200_000):
+        assert len(brief_lines(make(ONE, GATES[:1]), "output", notes=[Line(hostile)])) < 20
+
+
 def test_sentences_have_no_figure_that_is_none() -> None:
     said = [(name, each.text) for name, made in BAD_INPUT.items() for each in first_sentences(made())]
     assert [each for each in said if "nan" in each[1].lower() or "None" in each[1]] == []
 
 
-def test_one_experiment_takes_15_lines_and_four_22() -> None:
+def test_one_experiment_takes_15_lines_and_four_23() -> None:
     passing, causes = GATES[:1] + GATES[3:], [cause(name, n) for name in FOUR for n in range(20)]
-    # The head of the section is a line, too.
+    # The head of the section is a line, too. What a gate is expected to fail has up to two lines more.
     assert len(brief_lines(make(ONE, passing, [cause("e3", n) for n in range(20)]), "output")) <= 14
-    assert len(brief_lines(make(FOUR, passing, causes), "output")) <= 21
+    assert len(brief_lines(make(FOUR, passing, causes), "output")) <= 22
 
 
-def test_quiet_is_quiet_lines_and_gates_may_take_two() -> None:
-    assert {name: lines for name, made in BAD_INPUT.items() if len(lines := quiet_lines(made(), "output")) > 4} == {}
-    assert not [line for made in BAD_INPUT.values() for line in quiet_lines(made(), "output") if "closest" in line.text]
+def test_quiet_is_quiet_lines_and_gates_and_answers_may_take_two() -> None:
+    assert {name: lines for name, made in BAD_INPUT.items() if len(lines := quiet_lines(made(), "output")) > 5} == {}
+    known = [gate("e3: token_f1 >= 0.9", "xfailed"), *GATES[:1]]
+    said = text(quiet_lines(make(ONE, known), "output"))
+    assert "1 failed as expected" in said
+    assert "nearest to failing" not in said
+    assert "failed as expected: " not in said
 
 
 def test_quiet_begins_with_where_answers_come_from_then_notes() -> None:
@@ -181,6 +233,64 @@ def test_experiments_that_differ_only_in_other_measures_are_not_called_without_v
     said = text(brief_lines(make(alike), "output"))
     assert "best     the measures below do not tell the experiments apart" in said
     assert "all the same: token_f1 0.500" in said
+
+
+RIGHT = table(kinds(any=4), correct=[1.0] * 4, token_f1=[0.9] * 4)
+WRONG_ONES = table(kinds(any=4), correct=[0.0, 0.0, 1.0, 1.0], token_f1=[0.9] * 4)
+
+
+@pytest.mark.parametrize(
+    ("made", "explains"),
+    [
+        (later({"e1": RIGHT}, attribute=False), False),
+        (later({"e1": RIGHT}), False),
+        (later({"e1": WRONG_ONES}, attribute=False), True),
+        (later({"e1": RIGHT, "e2": WRONG_ONES}), True),
+        (later({"e1": RIGHT}, [gate("e1: token_f1 >= 0.95", "failed")]), True),
+        (BAD_INPUT["no gold, no judge"], False),
+        (BAD_INPUT["no gates, no causes"], True),
+        (BAD_INPUT["all failed"], False),
+    ],
+)
+def test_the_next_command_explains_only_where_something_may_be_wrong(made: Callable[[], Brief], explains: bool) -> None:
+    command = "rag-harness explain output"
+    assert (command in text(brief_lines(made(), "output"))) == explains
+    assert (command in text(quiet_lines(made(), "output"))) == explains
+    assert quiet_lines(made(), "output")[-1].text.startswith("next     rag-harness ")
+
+
+def test_the_experiment_of_which_causes_are_told_is_named_with_the_reason() -> None:
+    both = {"e1": RIGHT, "e2": WRONG_ONES}
+
+    def why(tables: dict[str, SuiteTable], *names: str) -> str:
+        said = text(brief_lines(make(tables, GATES[:1], [cause(name, 0) for name in names]), "output", 120))
+        return next(line for line in said.splitlines() if line.startswith("why"))
+
+    assert why({"e2": WRONG_ONES}, "e2") == "why      2 wrong: 1 retrieval miss, 1 without a cause"
+    assert why(both, "e2").startswith("why      e2, the first with causes: 2 wrong")
+    fewer = {"e1": WRONG_ONES, "e2": table(kinds(any=4), correct=[0.0] * 4, token_f1=[0.9] * 4)}
+    assert why(fewer, "e1").startswith("why      e1, fewest wrong answers: 2 wrong")
+    assert why(fewer, "e1", "e2").startswith("why      e1, fewest wrong answers (e2: -v): 2 wrong")
+    assert why(FOUR, "e4").startswith("why      e4, best in ")
+
+
+def test_heads_of_columns_that_do_not_speak_for_themselves_have_a_legend() -> None:
+    found = {
+        name: table(kinds(any=9), evidence_recall=values(9, mean), hri=values(9, mean), g_mean=values(9, mean))
+        for name, mean in (("e1", 0.2), ("e2", 0.6))
+    }
+    said = " ".join(text(brief_lines(make(found), "output")).split())
+    assert (
+        "evidence: quotes of evidence that were retrieved; risk: hallucination risk, lower is better; g_mean:" in said
+    )
+    plain = {name: table(kinds(any=9), recall_at_5=values(9, mean)) for name, mean in (("e1", 0.2), ("e2", 0.6))}
+    assert "lower is better" not in text(brief_lines(make(plain), "output"))
+
+
+def test_intervals_of_comparisons_are_told_apart_from_those_of_gates() -> None:
+    said = text(brief_lines(BAD_INPUT["four"](), "output"))
+    assert "Intervals by Holm, unlike a gate's." in said
+    assert "Holm" not in text(brief_lines(BAD_INPUT["one"](), "output"))
 
 
 def test_quiet_says_who_is_ahead_on_which_data() -> None:

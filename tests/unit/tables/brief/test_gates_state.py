@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_harness.records.causes import CauseLine
-from rag_harness.tables.brief_lines import LineWriter, failed_gate_lines
+from rag_harness.tables.brief_lines import LineWriter, failed_gate_lines, gate_count_lines
 from rag_harness.tables.gate_states import gates_state
 from tests.unit.tables.standing_tables import kinds, table
 
@@ -85,6 +85,37 @@ def test_gates_that_were_not_judged_name_what_they_need() -> None:
     found = gates_state(gates, TABLES, [], 10)
     assert found.needed == ["e3", "e4"]
     assert (found.verdict, found.total) == ("", 3)
+
+
+NOTHING = {"value": None, "threshold": None, "interval": None}
+
+
+@pytest.mark.parametrize(
+    ("gates", "line"),
+    [
+        (["e9: mrr@10 >= 0.4"], "none judged: the only one is on e9, which did not run"),
+        (["e9: mrr@10 >= e8", "e7: mrr@10 >= 0.4"], "none judged: all 2 are on e7, e8 and e9, which did not run"),
+        (["e9: mrr@10 >= e1"], "0 passed, 0 failed, 1 not judged (e9 did not run)"),
+        (["e9: mrr@10 >= 0.4", "e1: mrr@10 >= 0.4"], "0 passed, 0 failed, 2 not judged (e9 did not run)"),
+    ],
+)
+def test_gates_of_which_none_is_on_what_ran_are_not_counted_by_verdict(gates: list[str], line: str) -> None:
+    said = [gate(text, "not judged", **NOTHING) for text in gates]
+    assert counts(said) == [f"gates    {line}"]
+    strict = gates_state(said, TABLES, [], 10, {"not judged": len(said)})
+    (shown, *_) = gate_count_lines(strict, LineWriter(120), "")
+    assert shown.text.startswith("gates    FAIL   0 passed, 0 failed")
+
+
+def test_gates_that_failed_as_expected_are_named_and_many_are_cut() -> None:
+    known = [gate(f"e{n}: token_f1 >= 0.9", "xfailed") for n in range(5)]
+    assert counts(known[:1])[-1] == "         failed as expected: e0: token_f1 >= 0.9"
+    assert counts(known[:2])[-1] == "         failed as expected: e0: token_f1 >= 0.9; e1: token_f1 >= 0.9"
+    assert counts(known)[-1] == "         failed as expected: e0: token_f1 >= 0.9; e1: token_f1 >= 0.9; and 3 more"
+
+
+def counts(gates: list[dict[str, Any]]) -> list[str]:
+    return [line.text for line in gate_count_lines(gates_state(gates, TABLES, [], 10), LineWriter(120), "")]
 
 
 def test_what_this_run_would_be_compared_with_is_named_first() -> None:
