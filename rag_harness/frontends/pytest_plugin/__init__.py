@@ -204,15 +204,13 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell an xdist worker whether trials come in batches, and the versions of the services."""
-    from rag_harness.frontends.pytest_plugin.trials import ALONE_INPUT, BATCHES_INPUT
-    from rag_harness.frontends.pytest_plugin.xdist_scheduler import RUN_ALONE, wants_batches
+    from rag_harness.frontends.pytest_plugin.workers import BATCHED, RUN_ALONE, VERSIONS
+    from rag_harness.frontends.pytest_plugin.xdist_scheduler import KILLERS, wants_batches
 
-    node.workerinput[BATCHES_INPUT] = wants_batches(node.config)
-    node.workerinput[ALONE_INPUT] = sorted(node.config.stash.get(RUN_ALONE, ()))
+    BATCHED.send(node, wants_batches(node.config))
+    RUN_ALONE.send(node, sorted(node.config.stash.get(KILLERS, ())))
     if SESSION in node.config.stash:
-        from rag_harness.frontends.pytest_plugin.session import TOLD
-
-        node.workerinput[TOLD] = node.config.stash[SESSION].versions_for_workers
+        VERSIONS.send(node, node.config.stash[SESSION].versions_for_workers)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -119,13 +119,13 @@ def stop_calls(config: pytest.Config) -> None:
     """Make no more calls. A worker also tells the controller which recordings it has used."""
     if SESSION not in config.stash:
         return
+    from rag_harness.frontends.pytest_plugin.workers import USED_RECORDINGS, is_worker
+
     if not config.stash.get(CAUSES_DUE, False):  # else when they are worked out
         config.stash[TRIALS].equipment.stop()
     session = config.stash[SESSION]
-    if hasattr(config, "workeroutput") and session.access.records:
-        from rag_harness.frontends.pytest_plugin.readiness import used_recordings
-
-        config.workeroutput.update(used_recordings(session))
+    if is_worker(config) and session.access.records:
+        USED_RECORDINGS.send(config, [str(file) for file in session.cassettes_used()])
 
 
 def close(config: pytest.Config) -> None:

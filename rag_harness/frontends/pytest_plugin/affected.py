@@ -18,6 +18,7 @@ from rag_harness.core.types import GOLDEN
 from rag_harness.data.conversations import turn_id
 from rag_harness.frontends.pytest_plugin.items import trial_id_of
 from rag_harness.frontends.pytest_plugin.terminal import usage_error, write_section
+from rag_harness.frontends.pytest_plugin.workers import AFFECTED, LEFT_OUT
 
 if TYPE_CHECKING:
     from rag_harness.authoring.questions.document_changes import DataChange, DatedQuestion, Why
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 
 # --rag-affected-by: keeps only the tests whose questions are affected by a change of documents.
-
-_SHIPPED, _LEFT_OUT = "rag_affected", "rag_left_out"
 
 
 class Affected:
@@ -46,7 +45,7 @@ class Affected:
 
     def __init__(self, session: RagSession) -> None:
         self._session = session
-        self._found: dict[str, Mapping[str, Why]] = dict(getattr(session.config, "workerinput", {}).get(_SHIPPED) or {})
+        self._found: dict[str, Mapping[str, Why]] = dict(AFFECTED.received(session.config))
         self._changes: dict[str, Changes] = {}
         self._left_out = 0
         self._is_said = False
@@ -138,12 +137,12 @@ class Affected:
                 first = first or error
         if not self._found and first is not None:
             raise usage_error(first)
-        node.workerinput[_SHIPPED] = {key: dict(found) for key, found in self._found.items()}
+        AFFECTED.send(node, {key: dict(found) for key, found in self._found.items()})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Learn from a worker whether it left out any test."""
-        self._left_out = max(self._left_out, getattr(node, "workeroutput", {}).get(_LEFT_OUT, 0))
+        self._left_out = max(self._left_out, LEFT_OUT.received(node))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
@@ -151,8 +150,7 @@ class Affected:
 
         Done after all other plugins: some of them restore the exit status that they were called with.
         """
-        if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput[_LEFT_OUT] = self._left_out
+        LEFT_OUT.send(session.config, self._left_out)
         result = yield
         if self._left_out and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK

@@ -29,6 +29,7 @@ from rag_harness.frontends.pytest_plugin.items import (
 )
 from rag_harness.frontends.pytest_plugin.options import command_line, ini, is_everywhere, names_questions
 from rag_harness.frontends.pytest_plugin.terminal import usage_error, write_lines
+from rag_harness.frontends.pytest_plugin.workers import is_worker
 
 if TYPE_CHECKING:
     from rag_harness.core.types import Expectation
@@ -121,7 +122,7 @@ class ExperimentExpectations:
 
     def __init__(self, session: RagSession) -> None:
         self._session, self.marks = session, ExpectMarks()
-        self._is_worker = hasattr(session.config, "workerinput")
+        self._is_worker = is_worker(session.config)
         self._shipped: set[str] = set()
         self._problem = ""
 

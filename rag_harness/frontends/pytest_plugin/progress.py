@@ -19,6 +19,7 @@ from rag_harness.core.escaping import terminal_line
 from rag_harness.core.log import log
 from rag_harness.core.processes import usable_processors
 from rag_harness.core.progress import LinesOfWork, clock, listening
+from rag_harness.frontends.pytest_plugin.workers import CPU_SECONDS, is_worker
 from rag_harness.tables.wording import money
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def wants_progress(config: pytest.Config) -> bool:
     """Return whether the output is a terminal that a person sees and that only pytest writes to."""
     option, reporter = config.option, config.pluginmanager.get_plugin("terminalreporter")
     # Other reporters draw their own progress.
-    if type(reporter) is not pytest.TerminalReporter or hasattr(config, "workerinput"):
+    if type(reporter) is not pytest.TerminalReporter or is_worker(config):
         return False
     if any(getattr(option, each, False) for each in ("usepdb", "trace", "collectonly")):
         return False
@@ -59,7 +60,7 @@ def speaks(config: pytest.Config) -> bool:
     if type(reporter) is not pytest.TerminalReporter:
         return False
     quiet = option.verbose < 0 or any(getattr(option, name, False) for name in ("usepdb", "trace"))
-    return not quiet and not hasattr(config, "workerinput")
+    return not quiet and not is_worker(config)
 
 
 def _is_screen(file: Any) -> bool:
@@ -422,7 +423,6 @@ class TrialLog:
         log.info("%s: %s: query %s%s%s", name, counts, result.query_id, became, skipped)
 
 
-_CPU = "rag_cpu_seconds"
 _LEAST = 0.5
 """Seconds. Less is not worth a line, and within the noise of a machine."""
 
@@ -459,13 +459,12 @@ class WorkerCost:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Tell the controller, in a worker."""
-        if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput[_CPU] = (self._begun, time.process_time())
+        CPU_SECONDS.send(session.config, (self._begun, time.process_time()))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Learn what a worker took. One that has crashed says nothing."""
-        if found := getattr(node, "workeroutput", {}).get(_CPU):
+        if found := CPU_SECONDS.received(node):
             begun, ended = found
             self._began.append(begun)
             self._tests += ended - begun

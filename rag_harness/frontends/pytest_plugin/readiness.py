@@ -16,6 +16,7 @@ from rag_harness.core.types import GOLDEN
 from rag_harness.frontends.pytest_plugin.options import command_line
 from rag_harness.frontends.pytest_plugin.progress import speaks
 from rag_harness.frontends.pytest_plugin.terminal import usage_error, write_lines
+from rag_harness.frontends.pytest_plugin.workers import USED_RECORDINGS
 
 if TYPE_CHECKING:
     from rag_harness.core.types import Case
@@ -176,8 +177,6 @@ def to_run(
 
 # Reports of a recording run: before it, what it will cost; after it, which recordings were not used.
 
-_USED = "rag_used_recordings"
-
 
 class RecordingReport:
     """Prints both reports, in the process that prints."""
@@ -204,7 +203,7 @@ class RecordingReport:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Learn from a worker which recordings it has used."""
-        self._used |= {Path(each) for each in getattr(node, "workeroutput", {}).get(_USED, ())}
+        self._used |= {Path(each) for each in USED_RECORDINGS.received(node)}
 
     def unused_lines(self) -> list[str]:
         """Name recordings that the run did not use: prompts or settings have changed since."""
@@ -224,11 +223,6 @@ class RecordingReport:
         log.info("Recordings that this run did not ask for: %s", unused)
         where = f"{session.settings.folder_said('cassettes')}/{session.settings.profile}/"
         return [f"{len(unused)} recordings in {where} are not of this run, e.g. {unused[0]}; all are in the log."]
-
-
-def used_recordings(session: RagSession) -> dict[str, list[str]]:
-    """Return what a worker tells the controller when it ends."""
-    return {_USED: [str(file) for file in session.cassettes_used()]}
 
 
 @contextmanager

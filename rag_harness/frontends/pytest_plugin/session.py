@@ -17,13 +17,13 @@ from rag_harness.frontends.pytest_plugin.experiments import Experiments
 from rag_harness.frontends.pytest_plugin.items import KnownTrials
 from rag_harness.frontends.pytest_plugin.options import read_settings
 from rag_harness.frontends.pytest_plugin.snapshots import Snapshots
+from rag_harness.frontends.pytest_plugin.workers import VERSIONS, is_controller, is_worker, worker_count
 from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.records.experiment_names import is_own_name, is_played_name, own_name, played_name, without_history
 from rag_harness.runs.fingerprint import Identities
 from rag_harness.tables.requested_measures import WantedMeasures
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     import pytest
@@ -265,9 +265,6 @@ class Histories:
 
 # Versions of services under xdist: the controller asks once, and tells its workers the answers.
 
-TOLD = "rag_versions"
-"""The key under which a worker is told, for each service, its ``version`` or the ``problem`` with it."""
-
 
 def versions_for_workers(settings: Settings) -> dict[str, dict[str, str]]:
     """Return the version of each service, or why it is not known; empty if nobody may be called."""
@@ -287,12 +284,6 @@ def _asked(settings: Settings, spec: Any) -> dict[str, str]:
     except PrerequisiteError as error:
         # Trials of this service will report the problem. The run may be about another service only.
         return {"problem": str(error)}
-
-
-def versions_told(config: pytest.Config) -> Mapping[str, Mapping[str, str]]:
-    """Return the versions that this process was told; empty if it asks services itself."""
-    found: Mapping[str, Mapping[str, str]] = getattr(config, "workerinput", {}).get(TOLD, {})
-    return found
 
 
 # The state of one run in one process: settings, cases, experiments. Each is made when it is first used.
@@ -341,7 +332,7 @@ class RagSession:
         open_log(settings.path(settings.logs))
         self.closing.callback(close_log)
         self.closing.enter_context(checks_within(settings.deadline))
-        if not hasattr(self.config, "workerinput"):
+        if not is_worker(self.config):
             log.info("Settings: %s", masked(settings))  # once a run: workers have the same
         remember_in(settings.path(settings.cache_dir))
         for spec in settings.endpoints:
@@ -408,14 +399,10 @@ class RagSession:
             self.share, scrub, self.cases.data, self._leased_meter() if self.settings.engine == "ray" else None
         )
         # The controller of an xdist run asks services once, on behalf of its workers and itself.
-        parts.told_versions = versions_told(self.config) or (self.versions_for_workers if self._is_controller else {})
+        for_workers = self.versions_for_workers if is_controller(self.config) else {}
+        parts.told_versions = VERSIONS.received(self.config) or for_workers
         self.closing.callback(parts.flush)
         return parts
-
-    @property
-    def _is_controller(self) -> bool:
-        """Whether this process is the controller of an xdist run."""
-        return bool(self.config.getoption("tx", None))
 
     @property
     def versions_for_workers(self) -> dict[str, dict[str, str]]:
@@ -429,11 +416,6 @@ class RagSession:
         return LeasedMeter(self.share, self.ledger, "tests")
 
     @property
-    def workers(self) -> int:
-        """The number of processes that share this run."""
-        return int(getattr(self.config, "workerinput", {}).get("workercount", 1))
-
-    @property
     def share(self) -> Settings:
         """The settings with this process's share of the limits of the whole run."""
         return self._share.get()
@@ -441,7 +423,7 @@ class RagSession:
     def _share_of_settings(self) -> Settings:
         from rag_harness.runs.distributed.ledger import share_of
 
-        return share_of(self.settings, min(self.workers, self.settings.concurrency))
+        return share_of(self.settings, min(worker_count(self.config), self.settings.concurrency))
 
     @property
     def known(self) -> KnownTrials:

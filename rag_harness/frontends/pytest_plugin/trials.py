@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, cast
@@ -23,12 +22,20 @@ from rag_harness.frontends.pytest_plugin.items import (
     is_skipped,
     made_in,
     own_fixture,
-    param_id,
     trial_id_of,
     trial_of,
 )
 from rag_harness.frontends.pytest_plugin.judgements import Judgements
 from rag_harness.frontends.pytest_plugin.repeats import Repeats, RunAgain
+from rag_harness.frontends.pytest_plugin.workers import (
+    BATCHED,
+    RUN_ALONE,
+    is_worker,
+    plan,
+    run_id,
+    worker_count,
+    worker_id,
+)
 
 if TYPE_CHECKING:
     import pytest
@@ -65,8 +72,7 @@ class RunResources:
 
     def __init__(self, session: RagSession, keep: Callable[[JobResult], Awaitable[None]]) -> None:
         self._session, self._keep = session, keep
-        self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
-        self._run = str(self._worker.get("testrunuid") or uuid4().hex)
+        self._run = run_id(session.config) or uuid4().hex
         self.engine: Lazy[Engine] = Lazy(self._make_engine)
         self.journal, self.stored = Lazy(self._open_journal), Lazy(self._read_stored)
         self.prompts, self.workplace = Lazy(self._open_prompts), Lazy(self._find_workplace)
@@ -81,7 +87,7 @@ class RunResources:
     @property
     def is_worker(self) -> bool:
         """Whether this process shares the run with others, as pytest-xdist has it."""
-        return bool(self._worker)
+        return is_worker(self._session.config)
 
     @property
     def is_inline(self) -> bool:
@@ -136,7 +142,7 @@ class RunResources:
     def _open_journal(self) -> Journal:
         from rag_harness.runs.journal import JOURNALS, Journal
 
-        return Journal(self._session.output / JOURNALS, f"{self._run}-{self._worker.get('workerid', 'main')}")
+        return Journal(self._session.output / JOURNALS, f"{self._run}-{worker_id(self._session.config)}")
 
     def _open_prompts(self) -> PromptFiles:
         from rag_harness.records.files import PromptFiles
@@ -173,53 +179,6 @@ class RunResources:
             await self.workplace.made.aclose()
 
 
-# Batches of trials under xdist: a worker gets a batch at a time and runs its trials ahead of their tests.
-#
-# Every worker collects every item. A worker that ran ahead through all of them would pay for other workers' calls.
-# xdist hands out whole scopes, and here a scope is a batch. The controller and each worker compute the same batches
-# from the collected node ids.
-
-BATCHES_INPUT = "rag_batches"
-"""Among what a worker is told at its start: whether trials come in batches."""
-ALONE_INPUT = "rag_alone"
-"""The same: the tests that are run alone, because one of them has killed its worker."""
-_TURN = re.compile(r"#[0-9]{1,4}(?=-|$)")
-
-
-def trial_batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
-    """Return the batch of each node id: ``size`` trials, or conversations, in a row.
-
-    Tests of the same trial stay together. The turns of a conversation stay together because each may need the answers
-    before it.
-    """
-    together: dict[str, int] = {}
-    batch_of: dict[str, str] = {}
-    for nodeid in nodeids:
-        conversation = _conversation(nodeid)
-        if not conversation:
-            batch_of[nodeid] = nodeid.split("::", 1)[0]
-        else:
-            number = together.setdefault(conversation, len(together))
-            batch_of[nodeid] = f"rag-batch-{number // size}"
-    return batch_of
-
-
-def _conversation(nodeid: str) -> str:
-    """Return what is common to the trials of a conversation; for another trial its own id, and empty without one."""
-    return _TURN.sub("", param_id(nodeid))
-
-
-def batch_size(trials: int, workers: int, concurrency: int) -> int:
-    """Return how many trials a worker gets at once: enough to fill its share of calls, and about 4 turns each."""
-    return max(concurrency, -(-trials // (workers * 4)), 1)
-
-
-def plan(nodeids: Sequence[str], workers: int, concurrency: int) -> dict[str, str]:
-    """Return the batch of each node id for a run of ``workers``."""
-    trials = len({trial for nodeid in nodeids if (trial := _conversation(nodeid))})
-    return trial_batches(nodeids, batch_size(trials, workers, -(-concurrency // workers)))
-
-
 # Runs trials ahead of their tests: enough to keep the engine busy, and few enough to keep memory bounded.
 
 MOST_AHEAD = 256
@@ -243,8 +202,9 @@ class Prefetch:
         self, session: RagSession, stored: Lazy[ResumeStore], submit: Callable[[Trial, Experiment], bool]
     ) -> None:
         self._session, self._stored, self._submit = session, stored, submit
-        self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
-        self._alone = frozenset(self._worker.get(ALONE_INPUT, ()))
+        self._is_worker = is_worker(session.config)
+        self._is_batched = BATCHED.received(session.config)
+        self._alone = frozenset(RUN_ALONE.received(session.config))
         """Tests of which one has killed a worker: none is run beside another."""
         self.next_item: pytest.Item | None = None
         self._batches: dict[str, str] = {}
@@ -347,7 +307,7 @@ class Prefetch:
     def _after(self, item: pytest.Item) -> Iterable[pytest.Item]:
         """Return the tests whose trials this process may run ahead now, in their order."""
         items = item.session.items
-        if not self._worker:
+        if not self._is_worker:
             # Once for each of the user's own fixtures: its pipeline is known only when its first test has run.
             fixture = own_fixture(item)
             if fixture in self._walked:
@@ -369,11 +329,11 @@ class Prefetch:
         return [following for following in items if batch_of.get(following.nodeid) in new]
 
     def _batch_of(self, items: list[pytest.Item]) -> dict[str, str]:
-        if not self._worker.get(BATCHES_INPUT):
+        if not self._is_batched:
             return {}
         if not self._batches:
             concurrency = self._session.settings.concurrency
-            self._batches.update(plan([item.nodeid for item in items], self._session.workers, concurrency))
+            self._batches.update(plan([item.nodeid for item in items], worker_count(self._session.config), concurrency))
             self._batches.update({nodeid: nodeid for nodeid in self._alone})
         return self._batches
 

@@ -1,0 +1,158 @@
+"""Processes of a run under pytest-xdist: which one this is, what they send each other, and batches of trials.
+
+The results of tests go another way: each report carries its own (``trial_report.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rag_harness.frontends.pytest_plugin.items import param_id
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.authoring.questions.document_changes import Why
+
+T = TypeVar("T")
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Return whether this process is a worker. It writes no result file and prints nothing."""
+    return hasattr(config, "workerinput")
+
+
+def is_controller(config: pytest.Config) -> bool:
+    """Return whether this process is the controller of workers."""
+    return bool(config.getoption("tx", None))
+
+
+def worker_count(config: pytest.Config) -> int:
+    """Return the number of processes that share this run."""
+    return int(_input(config).get("workercount", 1))
+
+
+def worker_id(config: pytest.Config) -> str:
+    """Return the name of this process in its run: ``gw0``, or ``main``."""
+    return str(_input(config).get("workerid", "main"))
+
+
+def run_id(config: pytest.Config) -> str:
+    """Return the id that all workers of a run share; empty without workers."""
+    return str(_input(config).get("testrunuid") or "")
+
+
+def _input(config: pytest.Config) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = getattr(config, "workerinput", {})
+    return found
+
+
+class MessageToWorkers(Generic[T]):
+    """A message of the controller to each worker before it starts, in types that xdist can send.
+
+    Args:
+        key: of xdist's ``workerinput``.
+        unsent: its value in a process that got none.
+    """
+
+    def __init__(self, key: str, unsent: T) -> None:
+        self._key, self._unsent = key, unsent
+
+    def send(self, node: Any, value: T) -> None:
+        """Send it to the worker of ``node``."""
+        node.workerinput[self._key] = value
+
+    def sent(self, node: Any) -> T:
+        """Return what was sent to the worker of ``node``."""
+        found: T = node.workerinput.get(self._key, self._unsent)
+        return found
+
+    def received(self, config: pytest.Config) -> T:
+        """Return it, in a worker."""
+        found: T = _input(config).get(self._key, self._unsent)
+        return found
+
+
+class MessageToController(Generic[T]):
+    """A message of a worker to the controller when its session ends, in types that xdist can send.
+
+    Args:
+        key: of xdist's ``workeroutput``.
+        unsent: its value for a worker that sent none, as one that has crashed.
+    """
+
+    def __init__(self, key: str, unsent: T) -> None:
+        self._key, self._unsent = key, unsent
+
+    def send(self, config: pytest.Config, value: T) -> None:
+        """Send it, in a worker."""
+        # A worker whose session did not start has none.
+        if hasattr(config, "workeroutput"):
+            config.workeroutput[self._key] = value
+
+    def received(self, node: Any) -> T:
+        """Return what the worker of ``node`` has sent."""
+        found: T = getattr(node, "workeroutput", {}).get(self._key, self._unsent)
+        return found
+
+
+BATCHED = MessageToWorkers("rag_batches", False)
+"""Whether trials come in batches."""
+RUN_ALONE = MessageToWorkers[Sequence[str]]("rag_alone", ())
+"""The tests that are run alone, because one of them has killed its worker."""
+VERSIONS = MessageToWorkers[Mapping[str, Mapping[str, str]]]("rag_versions", {})
+"""For each service its ``version``, or the ``problem`` with it: the controller asks once for all."""
+AFFECTED = MessageToWorkers[Mapping[str, Mapping[str, "Why"]]]("rag_affected", {})
+"""The questions that --rag-affected-by keeps, by data."""
+
+CPU_SECONDS = MessageToController[tuple[float, float] | None]("rag_cpu_seconds", None)
+"""The processor time of a worker before its first test, and after its last."""
+USED_RECORDINGS = MessageToController[Sequence[str]]("rag_used_recordings", ())
+"""The files of recordings that a worker has used."""
+LEFT_OUT = MessageToController("rag_left_out", 0)
+"""How many tests --rag-affected-by has left out."""
+
+
+# Batches of trials: a worker gets a batch at a time and runs its trials ahead of their tests.
+#
+# Every worker collects every item. A worker that ran ahead through all of them would pay for other workers' calls.
+# xdist hands out whole scopes, and here a scope is a batch. The controller and each worker compute the same batches
+# from the collected node ids.
+
+_TURN = re.compile(r"#[0-9]{1,4}(?=-|$)")
+
+
+def trial_batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
+    """Return the batch of each node id: ``size`` trials, or conversations, in a row.
+
+    Tests of the same trial stay together. The turns of a conversation stay together because each may need the answers
+    before it.
+    """
+    together: dict[str, int] = {}
+    batch_of: dict[str, str] = {}
+    for nodeid in nodeids:
+        conversation = _conversation(nodeid)
+        if not conversation:
+            batch_of[nodeid] = nodeid.split("::", 1)[0]
+        else:
+            number = together.setdefault(conversation, len(together))
+            batch_of[nodeid] = f"rag-batch-{number // size}"
+    return batch_of
+
+
+def _conversation(nodeid: str) -> str:
+    """Return what is common to the trials of a conversation; for another trial its own id, and empty without one."""
+    return _TURN.sub("", param_id(nodeid))
+
+
+def batch_size(trials: int, workers: int, concurrency: int) -> int:
+    """Return how many trials a worker gets at once: enough to fill its share of calls, and about 4 turns each."""
+    return max(concurrency, -(-trials // (workers * 4)), 1)
+
+
+def plan(nodeids: Sequence[str], workers: int, concurrency: int) -> dict[str, str]:
+    """Return the batch of each node id for a run of ``workers``."""
+    trials = len({trial for nodeid in nodeids if (trial := _conversation(nodeid))})
+    return trial_batches(nodeids, batch_size(trials, workers, -(-concurrency // workers)))
