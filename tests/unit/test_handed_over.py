@@ -77,6 +77,6 @@ def test_a_repeat_that_was_on_a_node_is_not_made_again_where_the_first_answer_wa
     trials = TrialRunner(_session(Settings(engine="ray", output=str(tmp_path), repeats=2)))
     trial = Trial("mine", Case(Query("q1", "?")))
     assert trials._submit_if_new(trial, MINE)
-    assert trials.answered_again(trial.id) == {}
+    assert trials.answered_again(trial.id) == ((), ())
     trials.equipment.close()
     assert (tmp_path / "derived" / "mine+repeat2.jsonl").read_text() == AGAIN.line()

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -33,23 +32,13 @@ from rag_harness.frontends.pytest_plugin.fixtures import (
     rag_trial,
 )
 from rag_harness.frontends.pytest_plugin.items import (
-    FAILED,
-    NOT_RUN,
-    OWED,
-    REFUSED,
-    RETRIEVAL,
-    RUN_AGAIN,
-    SESSION,
-    SHIPPED,
-    TRIALS,
     is_marked_itself,
     trial_id_of,
 )
 from rag_harness.frontends.pytest_plugin.options import add_options, hint_at_misspelt, is_used
-from rag_harness.frontends.pytest_plugin.terminal import make_inert, stop_tests, usage_error, write_lines
-
-if TYPE_CHECKING:
-    from rag_harness.core.types import TrialId
+from rag_harness.frontends.pytest_plugin.stash import RUN_ALONE, SESSION, TRIALS
+from rag_harness.frontends.pytest_plugin.terminal import make_inert, usage_error, write_lines
+from rag_harness.frontends.pytest_plugin.trial_report import carried_by
 
 __all__ = [
     "rag_golden_id",
@@ -187,7 +176,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_report_teststatus(report: Any) -> Any:
     """Show a miss of the golden suite as ``m``."""
-    if getattr(report, "rag_outcome", "") == "miss":
+    if carried_by(report).is_miss:
         return "missed", "m", ("MISS", {"yellow": True})
     return None
 
@@ -204,11 +193,11 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell an xdist worker whether trials come in batches, and the versions of the services."""
-    from rag_harness.frontends.pytest_plugin.workers import BATCHED, RUN_ALONE, VERSIONS
-    from rag_harness.frontends.pytest_plugin.xdist_scheduler import KILLERS, wants_batches
+    from rag_harness.frontends.pytest_plugin.workers import ALONE, BATCHED, VERSIONS
+    from rag_harness.frontends.pytest_plugin.xdist_scheduler import wants_batches
 
     BATCHED.send(node, wants_batches(node.config))
-    RUN_ALONE.send(node, sorted(node.config.stash.get(KILLERS, ())))
+    ALONE.send(node, sorted(node.config.stash.get(RUN_ALONE, ())))
     if SESSION in node.config.stash:
         VERSIONS.send(node, node.config.stash[SESSION].versions_for_workers)
 
@@ -244,63 +233,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Attach the result to the teardown's report: a trial whose fixture raised has no call phase."""
+    """Let the report of a trial's test carry what the test has brought."""
     report = yield
-    shipped = item.stash.get(SHIPPED, None)
-    if shipped is not None and report.failed:
-        item.stash[FAILED] = True
-    if shipped is not None and call.when == "teardown":
-        # A worker sends the row as JSON: xdist sends only plain types, and one numpy float would end the session.
-        row = shipped.row.text if hasattr(item.config, "workerinput") else shipped.row
-        vars(report).update(rag_row=row, rag_resumed=shipped.resumed)
-        if (run_again := item.stash.get(RUN_AGAIN, None)) is not None:
-            vars(report).update(rag_run_again=run_again)
-        item.config.stash[OWED].ship(shipped.row.experiment, report)
-        _ship_scores(item, report, shipped.row.trial)
-        del item.stash[SHIPPED]
-        _ship_unrecorded(item, report, shipped.row.experiment)
-        _ship_broken_exports(item, report)
-    if call.when == "setup" and NOT_RUN in item.stash:
-        trial, not_run = item.stash[NOT_RUN]
-        vars(report).update(not_run.on_report(trial))
-    if call.when == "teardown" and NOT_RUN in item.stash:
-        # Another repeat of its conversation may have come to this turn.
-        _ship_again(item, report, item.stash[NOT_RUN][0])
-    if REFUSED in item.stash and (refused := trial_id_of(item)) is not None:
-        vars(report).update(rag_refused=(refused.experiment, item.stash[REFUSED]))
-    if RETRIEVAL in item.stash:
-        from rag_harness.frontends.pytest_plugin import terminal as golden
-
-        golden.judge_golden_report(item, call, report)
-    elif report.failed and trial_id_of(item) is not None:
-        from rag_harness.frontends.pytest_plugin import terminal as failed_trial
-
-        failed_trial.shorten_failure(item, call, report)
     if trial_id_of(item) is not None:
-        make_inert(report)
-        if report.failed:
-            from rag_harness.frontends.pytest_plugin import terminal as equal_failures
+        from rag_harness.frontends.pytest_plugin.reports import fill
 
-            equal_failures.note_failure(item, report)
+        fill(item, call, report)
     return report
-
-
-def _ship_unrecorded(item: pytest.Item, report: pytest.TestReport, experiment: str) -> None:
-    """Let a report carry the calls of pipelines that were made since the last one and cannot be recorded."""
-    if item.config.stash[SESSION].access.covers_own_calls:
-        from rag_harness.models.recording.patches import unrecorded_calls
-
-        if counts := unrecorded_calls.taken():
-            vars(report)["rag_unrecorded"] = experiment, counts
-
-
-def _ship_broken_exports(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Let a report carry how many requests with spans of a service have broken off since the last one."""
-    if any(spec.traces for spec in item.config.stash[SESSION].settings.endpoints):
-        from rag_harness.pipelines.endpoint.spans import broken_exports
-
-        if counts := broken_exports.taken():
-            vars(report)["rag_broken_exports"] = counts
 
 
 @pytest.hookimpl(wrapper=True)
@@ -312,34 +251,6 @@ def pytest_make_collect_report(
     if report.failed and is_used(collector.config):
         make_inert(report)
     return report
-
-
-def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -> None:
-    """Attach the judge's scores to the report. If nothing can be kept any more, no test follows."""
-    from rag_harness.core.errors import CriticalError
-
-    try:
-        judged = item.config.stash[TRIALS].judged(trial, item.nodeid)
-    except CriticalError as error:
-        stop_tests(item.config, error)
-        return
-    except CancelledError:
-        return  # the run was stopped; the scores that came back are in the journal
-    if judged is not None:
-        vars(report).update(rag_judged=judged.plain())
-    _ship_again(item, report, trial)
-
-
-def _ship_again(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -> None:
-    """Attach the repeats of a trial to the report."""
-    from rag_harness.core.errors import CriticalError
-
-    try:
-        vars(report).update(item.config.stash[TRIALS].answered_again(trial))
-    except CriticalError as error:
-        stop_tests(item.config, error)
-    except CancelledError:
-        return  # the run was stopped; what came back is in the journal
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:

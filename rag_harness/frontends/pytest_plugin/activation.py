@@ -7,9 +7,10 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.frontends.pytest_plugin.items import CAUSES_DUE, OWED, RECORDER, SESSION, TRIALS
 from rag_harness.frontends.pytest_plugin.options import command_said, output_asked
+from rag_harness.frontends.pytest_plugin.stash import CAUSES_DUE, OWED, RECORDER, SESSION, TRIALS
 from rag_harness.frontends.pytest_plugin.terminal import has_failed_to_collect
+from rag_harness.frontends.pytest_plugin.trial_report import carried_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +111,7 @@ class LazyActivation:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Wake the run and hand over the result, if nothing has taken it yet."""
         asleep = SESSION not in self._config.stash and not hasattr(self._config, "workerinput")
-        if asleep and hasattr(report, "rag_row"):
+        if asleep and carried_by(report).row is not None:
             wake(self._config)
             self._config.stash[RECORDER].pytest_runtest_logreport(report)
 

@@ -17,7 +17,6 @@ from rag_harness.core.log import log_name, name_log
 from rag_harness.core.settings.table import names_in
 from rag_harness.core.types import GOLDEN, TrialId
 from rag_harness.frontends.pytest_plugin.items import (
-    OWED,
     ExpectMarks,
     is_marked_itself,
     is_skipped,
@@ -28,6 +27,7 @@ from rag_harness.frontends.pytest_plugin.items import (
     trial_of,
 )
 from rag_harness.frontends.pytest_plugin.options import command_line, ini, is_everywhere, names_questions
+from rag_harness.frontends.pytest_plugin.stash import OWED
 from rag_harness.frontends.pytest_plugin.terminal import usage_error, write_lines
 from rag_harness.frontends.pytest_plugin.workers import is_worker
 
@@ -123,7 +123,7 @@ class ExperimentExpectations:
     def __init__(self, session: RagSession) -> None:
         self._session, self.marks = session, ExpectMarks()
         self._is_worker = is_worker(session.config)
-        self._shipped: set[str] = set()
+        self._sent: set[str] = set()
         self._problem = ""
 
     @pytest.hookimpl(wrapper=True)
@@ -151,12 +151,13 @@ class ExperimentExpectations:
 
             raise SettingsError(self._problem)
 
-    def ship(self, experiment: str, report: pytest.TestReport) -> None:
-        """Attach to a report what its experiment owes, if this is a worker's first report of it."""
+    def unsent(self, experiment: str) -> tuple[str, Mapping[str, Any]] | None:
+        """Return what an experiment owes, once, in a worker: for its first report of it."""
         owed = self._session.cases.owed.get(experiment)
-        if self._is_worker and owed and experiment not in self._shipped:
-            self._shipped.add(experiment)
-            vars(report).update(rag_owed=(experiment, owed.as_json()))
+        if not self._is_worker or not owed or experiment in self._sent:
+            return None
+        self._sent.add(experiment)
+        return experiment, owed.as_json()
 
     def _take(self, items: Sequence[pytest.Item]) -> None:
         if self._session.config.option.collectonly:

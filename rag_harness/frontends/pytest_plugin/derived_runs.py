@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rag_harness.core.log import log
 from rag_harness.core.types import GOLDEN
-from rag_harness.frontends.pytest_plugin.items import CAUSES_DUE
+from rag_harness.frontends.pytest_plugin.stash import CAUSES_DUE
 from rag_harness.frontends.pytest_plugin.terminal import usage_error, write_lines, write_section
 
 if TYPE_CHECKING:

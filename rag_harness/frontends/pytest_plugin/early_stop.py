@@ -15,6 +15,7 @@ from rag_harness.core.escaping import terminal_line
 from rag_harness.core.log import log
 from rag_harness.frontends.pytest_plugin.items import trial_id_of, trial_of
 from rag_harness.frontends.pytest_plugin.terminal import usage_error
+from rag_harness.frontends.pytest_plugin.trial_report import carried_by
 
 if TYPE_CHECKING:
     from rag_harness.core.types import TrialId
@@ -117,13 +118,15 @@ class EarlyStopping:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Look at each result when its scores are there: at the teardown of its first test."""
         report = yield
-        row, trial = getattr(report, "rag_row", None), trial_of(item) if self._watches else None
+        carried, trial = carried_by(report), trial_of(item) if self._watches else None
+        row = carried.result
         if call.when == "teardown" and row is not None and trial is not None and not item.session.shouldstop:
             # If the run was stopped, or nothing can be kept any more, no result is looked at.
             with suppress(CriticalError, CancelledError):
                 self._look(trial, row)
-        elif trial is not None and hasattr(report, "rag_ended"):
-            self._pass_over(trial, str(report.rag_ended[2]))
+        elif trial is not None and carried.ended is not None:
+            _, _, why, _ = carried.ended
+            self._pass_over(trial, why)
         return report
 
     def _pass_over(self, trial: Trial, why: str) -> None:

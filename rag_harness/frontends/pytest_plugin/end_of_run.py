@@ -20,6 +20,7 @@ from rag_harness.frontends.pytest_plugin.derived_runs import (
     defer_errors,
 )
 from rag_harness.frontends.pytest_plugin.progress import WorkerCost, speaks, wants_progress
+from rag_harness.frontends.pytest_plugin.reports import printed_once
 from rag_harness.frontends.pytest_plugin.sections import (
     BriefSection,
     GoldenSection,
@@ -28,7 +29,7 @@ from rag_harness.frontends.pytest_plugin.sections import (
     print_last,
 )
 from rag_harness.frontends.pytest_plugin.snapshots import SnapshotsSection
-from rag_harness.frontends.pytest_plugin.terminal import count_rightly, printed_once, usage_error, write_lines
+from rag_harness.frontends.pytest_plugin.terminal import count_rightly, usage_error, write_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,6 +16,7 @@ from rag_harness.core.lazy import Lazy
 from rag_harness.core.threads import is_harness_at_work
 from rag_harness.core.types import GOLDEN
 from rag_harness.frontends.pytest_plugin.items import own_fixture
+from rag_harness.frontends.pytest_plugin.stash import APPS_ARE_RECORDED, OWN_CASSETTES, SET_UP
 from rag_harness.frontends.pytest_plugin.terminal import failed, stop_tests
 from rag_harness.models.recording.cassettes import OWN, Cassettes
 from rag_harness.models.recording.patches import is_qdrant, other_transports_patched, own_calls_covered, patched
@@ -298,10 +299,6 @@ class Experiments:
         return self._registered.get(experiment.id) is experiment
 
 
-_ARE_RECORDED: pytest.StashKey[bool] = pytest.StashKey()
-_SET_UP: pytest.StashKey[dict[Any, str]] = pytest.StashKey()
-
-
 def record_apps(session: RagSession) -> None:
     """Replay and record what pipelines of a user's own call by HTTP, from now on until the run ends.
 
@@ -311,9 +308,9 @@ def record_apps(session: RagSession) -> None:
     Raises:
         DataError: answers are to be stored in a folder that cannot be written.
     """
-    if _ARE_RECORDED in session.config.stash or not session.access.covers_own_calls:
+    if APPS_ARE_RECORDED in session.config.stash or not session.access.covers_own_calls:
         return
-    session.config.stash[_ARE_RECORDED] = True
+    session.config.stash[APPS_ARE_RECORDED] = True
     session.closing.enter_context(own_calls_covered(session.settings, session.scrub))
 
 
@@ -341,12 +338,12 @@ def making_app(session: RagSession, item: pytest.Item, fixture: pytest.FixtureDe
         yield
     if calls.refused is not None:
         raise calls.refused
-    session.config.stash.setdefault(_SET_UP, {})[fixture] = calls.oldest
+    session.config.stash.setdefault(SET_UP, {})[fixture] = calls.oldest
 
 
 def set_up_from(item: pytest.Item) -> str:
     """Return when the oldest recording was made that a test's own pipeline was set up from; empty without one."""
-    dates = item.config.stash.get(_SET_UP, {})
+    dates = item.config.stash.get(SET_UP, {})
     return min(filter(None, (dates.get(fixture, "") for fixture in _makers(item))), default="") if dates else ""
 
 
@@ -362,9 +359,6 @@ def _makers(item: pytest.Item) -> set[Any]:
             found.add(fixture)
             waiting += [known[name][-1] for name in fixture.argnames if known.get(name)]
     return found
-
-
-OWN_CASSETTES: pytest.StashKey[dict[Scrub | None, Cassettes]] = pytest.StashKey()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.frontends.pytest_plugin.activation import wake
-from rag_harness.frontends.pytest_plugin.items import NOT_RUN, OWED, REFUSED, RETRIEVAL, SHIPPED, TRIALS
+from rag_harness.frontends.pytest_plugin.stash import NOT_RUN, OWED, REFUSED, RESULT, RETRIEVAL, TRIALS
 from rag_harness.frontends.pytest_plugin.terminal import failed, stop_tests
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rag_harness.core.settings import Settings
     from rag_harness.evaluation.measures import Score
     from rag_harness.frontends.pytest_plugin.experiments import OwnRecording, RagTraced
-    from rag_harness.frontends.pytest_plugin.items import TrialReport
     from rag_harness.frontends.pytest_plugin.session import RagSession
+    from rag_harness.frontends.pytest_plugin.trial_report import TrialResult
     from rag_harness.models.recording.scrubbing import Scrub
     from rag_harness.records.golden_result import RetrievalResult
     from rag_harness.records.row import ExperimentResult
@@ -147,15 +147,15 @@ def rag_scores(request: pytest.FixtureRequest, rag_trial: Trial, rag_result: Exp
     return scores
 
 
-def _shipped(request: pytest.FixtureRequest, trial: Trial, experiment: Experiment) -> TrialReport:
+def _shipped(request: pytest.FixtureRequest, trial: Trial, experiment: Experiment) -> TrialResult:
     """Return the result of a trial, which the teardown's report will carry. Skip the test if the trial was not run."""
-    from rag_harness.frontends.pytest_plugin.items import NotRun
+    from rag_harness.frontends.pytest_plugin.trial_report import NotRun
 
     shipped = request.config.stash[TRIALS].result(request.node, trial, experiment)
     if isinstance(shipped, NotRun):
         request.node.stash[NOT_RUN] = trial.id, shipped
         pytest.skip(shipped.said)
-    request.node.stash[SHIPPED] = shipped
+    request.node.stash[RESULT] = shipped
     return shipped
 
 

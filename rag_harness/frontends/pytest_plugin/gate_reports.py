@@ -21,6 +21,7 @@ from rag_harness.frontends.pytest_plugin.terminal import (
     write_lines,
     write_section,
 )
+from rag_harness.frontends.pytest_plugin.trial_report import TrialReport, carried_by, put_on
 from rag_harness.tables.wording import joined_names
 
 if TYPE_CHECKING:
@@ -143,11 +144,12 @@ class GateKeeper:
 
     def pytest_report_teststatus(self, report: Any) -> Any:
         """Keep gates out of the dots and the percentage, which count tests. A failed gate is shown as a failure."""
-        if not hasattr(report, "rag_gate"):
+        gate = carried_by(report).gate
+        if gate is None:
             return None
         # pytest prints the word when a test is over, and again before its line in the short summary.
         word = "FAILED" if self._are_told and report.failed else ""
-        return "failed" if report.failed else f"gates {report.rag_gate_state}", "", word
+        return "failed" if report.failed else f"gates {gate}", "", word
 
     def print_comparison(self, terminal: pytest.TerminalReporter) -> None:
         """Print the comparison with the saved run, if there is one."""
@@ -248,9 +250,8 @@ def _report(name: str, outcome: _Outcome, text: str, state: str = "") -> pytest.
         longrepr={"passed": None, "failed": text, "skipped": (NODE, 0, f"{state}: {text}")}[outcome],
         when="call",
         user_properties=[("rag_gate", terminal_block(text))],
-        rag_gate=name,
-        rag_gate_state=state,
     )
+    put_on(report, TrialReport(gate=state))
     if state == "xfailed":
         report.wasxfail = text  # JUnit XML tells an expected failure from a skipped test by this
     make_inert(report)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from rag_harness.core.settings.loading import seconds_in
 from rag_harness.core.settings.profiles import MOCK
 from rag_harness.core.types import GOLDEN, REVIEWED, is_in
-from rag_harness.frontends.pytest_plugin.items import not_run_said, skipped_said
+from rag_harness.frontends.pytest_plugin.trial_report import not_run_said, skipped_said
 
 if TYPE_CHECKING:
     from pathlib import Path

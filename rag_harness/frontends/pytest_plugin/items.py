@@ -1,16 +1,13 @@
-"""Test items: their trials, marks and keys, the results that their reports carry.
-
-Reasons why trials were not run.
-"""
+"""Test items: their trials, their marks, and the trials that their ids name."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -18,14 +15,7 @@ from rag_harness.core.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
     from rag_harness.core.types import Expectation
-    from rag_harness.frontends.pytest_plugin.collection import ExperimentExpectations
-    from rag_harness.frontends.pytest_plugin.recorder import Recorder
-    from rag_harness.frontends.pytest_plugin.session import RagSession
-    from rag_harness.frontends.pytest_plugin.trials import TrialRunner
-    from rag_harness.records.golden_result import RetrievalResult
-    from rag_harness.records.manifest import SuiteRecord
-    from rag_harness.records.row import ExperimentResult
-    from rag_harness.runs.trial import ConversationEnd, Trial
+    from rag_harness.runs.trial import Trial
 
 
 def trial_id_of(item: pytest.Item) -> TrialId | None:
@@ -73,64 +63,6 @@ def is_skipped(item: pytest.Item) -> bool:
         return evaluate_skip_marks(item) is not None
     except Exception:
         return True  # the condition cannot be evaluated; the test itself will say so
-
-
-# The keys under which the plugin stores its objects on config and items; ``activation`` makes the objects.
-
-SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
-TRIALS: pytest.StashKey[TrialRunner] = pytest.StashKey()
-OWED: pytest.StashKey[ExperimentExpectations] = pytest.StashKey()
-RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()
-SHIPPED: pytest.StashKey[TrialReport] = pytest.StashKey()
-NOT_RUN: pytest.StashKey[tuple[TrialId, NotRun]] = pytest.StashKey()
-REFUSED: pytest.StashKey[str] = pytest.StashKey()
-CAUSES_DUE: pytest.StashKey[bool] = pytest.StashKey()
-RETRIEVAL: pytest.StashKey[RetrievalResult] = pytest.StashKey()
-
-
-RunAgainOn: TypeAlias = Literal["new", "same"]
-"""Which answer a test that is run again looks at."""
-FAILED: pytest.StashKey[bool] = pytest.StashKey()
-"""Marks a test that has failed on a result: if it begins again, a plugin runs it again."""
-RUN_AGAIN: pytest.StashKey[RunAgainOn] = pytest.StashKey()
-"""Keeps what a test that is run again looks at. Both keys stand here, below those who use them."""
-
-
-@dataclass(frozen=True)
-class TrialReport:
-    """A result on its way from a test to the recorder.
-
-    ``error`` is the exception that a debugger should see. ``critical``: no later trial can succeed either.
-    """
-
-    row: ExperimentResult
-    resumed: bool = False
-    error: Exception | None = None
-    critical: bool = False
-
-
-@dataclass(frozen=True)
-class NotRun:
-    """A trial that was not run, with the reason: or one whose conversation had ended before."""
-
-    reason: str
-    ended: ConversationEnd | None = None
-
-    @property
-    def said(self) -> str:
-        """Why its test is skipped."""
-        return f"ended {self.ended}" if self.ended else f"not run: {self.reason}"
-
-    def on_report(self, trial: TrialId) -> dict[str, tuple[str | bool, ...]]:
-        """Return what a test's report carries of it, in types that xdist can send."""
-        if self.ended is None:
-            return {"rag_not_run": (trial.experiment, trial.query_id, self.reason)}
-        return {"rag_ended": ended_on_report(trial, self.ended)}
-
-
-def ended_on_report(trial: TrialId, ended: ConversationEnd) -> tuple[str, str, str, bool]:
-    """Return what a report carries of a turn that its user never came to: trial, reason, whether it left its role."""
-    return trial.experiment, trial.query_id, str(ended), ended.out_of_role
 
 
 # From pytest's test ids to trials: ``test_a.py::test_one[e3-q_direct_001]`` is experiment e3 on q_direct_001.
@@ -293,48 +225,3 @@ def place_of(node: Any) -> str:
     # The lines of a module are counted from 0.
     first = max(first, 1)
     return f"{shown}:{next((n for n, line in enumerate(lines, first) if MARKER in line), first)}"
-
-
-# Says why trials of a run were not asked: the budget was spent, a turn failed, their tests were skipped.
-
-_BUDGET = "budget: "
-
-
-def not_run_said(reasons: Collection[str]) -> str:
-    """Return how many trials were not asked, and why."""
-    others = [why for why in reasons if not why.startswith(_BUDGET)]
-    spent = len(reasons) - len(others)
-    said = [f"not run for lack of budget: {_trials(spent)}"] if spent else []
-    said += [f"not run: {_trials(len(others))}, the first because {others[0]}"] if others else []
-    return "; ".join(said)
-
-
-def not_run_lines(reasons: Collection[str]) -> list[str]:
-    """Return the same for the terminal, with what to do."""
-    others = [why for why in reasons if not why.startswith(_BUDGET)]
-    spent = len(reasons) - len(others)
-    lines = []
-    if spent:
-        lines += [f"not run: budget: {_trials(spent)}. What is done is kept: raise --rag-budget and run again."]
-    if others:
-        lines += [f"not run: {_trials(len(others))} behind turns without an answer; the first because {others[0]}"]
-    return lines
-
-
-def skipped_said(whys: Mapping[str, str]) -> str:
-    """Return by whom cases were skipped, and why; the first reason where there are several."""
-    reasons = [*dict.fromkeys(whys.values())]
-    more = f" (and {len(reasons) - 1} more reason{'s' * (len(reasons) > 2)})" if len(reasons) > 1 else ""
-    return f"skipped by {'its test' if len(whys) == 1 else 'their tests'}: {reasons[0]}{more}"
-
-
-def skipped_lines(suites: Mapping[str, SuiteRecord]) -> Iterator[str]:
-    """Yield how many trials of this run were skipped, and why, for each experiment that has some."""
-    for name, record in sorted(suites.items()):
-        if record.skipped and not record.made:
-            n = len(record.skipped)
-            yield f"{_trials(n)} of {name} {'was' if n == 1 else 'were'} {skipped_said(record.skipped)}"
-
-
-def _trials(n: int) -> str:
-    return f"{n} trial" if n == 1 else f"{n} trials"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.core.types import GOLDEN
-from rag_harness.frontends.pytest_plugin.items import not_run_lines, skipped_lines
 from rag_harness.frontends.pytest_plugin.repeats import run_again_lines
+from rag_harness.frontends.pytest_plugin.trial_report import not_run_lines, skipped_lines
 from rag_harness.tables.answer_warnings import doubts, error_lines
 from rag_harness.tables.wording import counted
 

@@ -14,14 +14,15 @@ from rag_harness.core.escaping import terminal_line as shown
 from rag_harness.core.log import log
 from rag_harness.core.types import GOLDEN, TrialId
 from rag_harness.frontends.pytest_plugin.terminal import stop_tests, usage_error
+from rag_harness.frontends.pytest_plugin.trial_report import skipped_why, take_off
 
 if TYPE_CHECKING:
     from rag_harness.core.types import Case
     from rag_harness.evaluation.measures import Measure
     from rag_harness.frontends.pytest_plugin.collection import Collected
-    from rag_harness.frontends.pytest_plugin.items import RunAgainOn
     from rag_harness.frontends.pytest_plugin.run_record import RunRecord
     from rag_harness.frontends.pytest_plugin.session import RagSession, RunCases
+    from rag_harness.frontends.pytest_plugin.trial_report import RunAgainOn, TrialReport
     from rag_harness.records.cases import StoredCase
     from rag_harness.records.files import ResultFile, ScoreFile
     from rag_harness.records.row import ExperimentResult
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 # The only writer of result files: the controller under xdist, else the single process.
 
-_NEVER_RUN = "[NOTRUN]"
-"""Stands in what pytest says of a test with ``xfail(run=False)``."""
 SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")
 """The counts of judging, in the order in which workers send them."""
 
@@ -224,63 +223,54 @@ class Recorder:
             stop_tests(self._session.config, self.told(error))
 
     def _take(self, report: pytest.TestReport) -> None:
-        if hasattr(report, "rag_missed"):
+        carried = take_off(report)
+        if carried.missed:
             self.missed.append(report.nodeid)
-        if report.failed and not hasattr(report, "rag_gate"):
+        if report.failed and carried.gate is None:
             self._take_failed(report.nodeid)
         if report.nodeid in self._by_node:
-            self._take_without_row(report, self._by_node[report.nodeid])
-        if hasattr(report, "rag_owed"):
-            self._take_owed(*vars(report).pop("rag_owed"))
-        if hasattr(report, "rag_row"):
-            self._take_shipped(report)
-        if hasattr(report, "rag_unrecorded"):
-            experiment, counts = report.rag_unrecorded
-            self.unrecorded.setdefault(experiment, Counter()).update(counts)
-        if hasattr(report, "rag_broken_exports"):
-            self.broken_exports.update(report.rag_broken_exports)
-        if hasattr(report, "rag_refused"):
-            suite, why = report.rag_refused
+            self._take_without_row(report, carried, self._by_node[report.nodeid])
+        if carried.owed is not None:
+            self._take_owed(*carried.owed)
+        if (row := carried.result) is not None:
+            self._take_shipped(report.nodeid, carried, row)
+        self._take_counts(carried)
+        if carried.refused is not None:
+            suite, why = carried.refused
             self.refused.setdefault(suite, why)
-        if hasattr(report, "rag_again"):
-            self._take_again(vars(report).pop("rag_again"))
-        if hasattr(report, "rag_not_run"):
-            experiment, query_id, why = report.rag_not_run
+        self._take_again(carried.again)
+        if carried.not_run is not None:
+            experiment, query_id, why = carried.not_run
             self.not_run[TrialId(experiment, query_id)] = why
-        if hasattr(report, "rag_ended"):
-            self._take_ended(*report.rag_ended)
-        for ended in vars(report).pop("rag_ended_again", ()):
+        for ended in (*([carried.ended] if carried.ended else []), *carried.ended_again):
             self._take_ended(*ended)
 
-    def _take_shipped(self, report: pytest.TestReport) -> None:
-        """Take a row and its scores. Both are removed from the report: pytest keeps it to the end of the run."""
-        shipped = vars(report).pop("rag_row")
-        row, is_new = self._take_row(shipped, vars(report)["rag_resumed"])
-        if hasattr(report, "rag_run_again"):
-            self._take_run_again(report, row, None if is_new else shipped)
-        judged = vars(report).pop("rag_judged", None)
+    def _take_counts(self, carried: TrialReport) -> None:
+        if carried.unrecorded is not None:
+            experiment, counts = carried.unrecorded
+            self.unrecorded.setdefault(experiment, Counter()).update(counts)
+        if carried.broken_exports is not None:
+            self.broken_exports.update(carried.broken_exports)
+
+    def _take_shipped(self, nodeid: str, carried: TrialReport, row: ExperimentResult) -> None:
+        """Take a row and its scores."""
+        is_new = self._take_row(carried, row)
+        if carried.run_again is not None:
+            self.run_again[nodeid] = carried.run_again
+            if carried.run_again == "new" and not is_new:
+                # It is appended, and replaces the answer that came before: a query's last row counts.
+                self.resumed.get(row.experiment, set()).discard(row.query_id)
+                self._append(row, carried.line)
         # If two workers ran one trial, scores of the second row are dropped with that row.
-        if judged is not None and is_new:
-            self._take_judged(row.experiment, judged)
+        if carried.judged is not None and is_new:
+            self._take_judged(row.experiment, carried.judged)
 
-    def _take_without_row(self, report: pytest.TestReport, trial: TrialId) -> None:
+    def _take_without_row(self, report: pytest.TestReport, carried: TrialReport, trial: TrialId) -> None:
         """Note of a report that brings no row whether its test is over, and whether it was skipped."""
-        if report.when != "setup" and not hasattr(report, "rag_row"):
+        if report.when != "setup" and carried.row is None:
             self.silent.add(trial)
-        if why := skipped_why(report):
+        if why := skipped_why(report, carried):
             self.skipped.setdefault(trial, why)
-
-    def _take_run_again(
-        self, report: pytest.TestReport, row: ExperimentResult, late: ExperimentResult | str | None
-    ) -> None:
-        """Take what a test looked at that was run again; a new answer's row, ``late``, replaces one that came before.
-
-        It is appended: a query's last row counts.
-        """
-        self.run_again[report.nodeid] = vars(report)["rag_run_again"]
-        if late is not None and self.run_again[report.nodeid] == "new":
-            self.resumed.get(row.experiment, set()).discard(row.query_id)
-            self._append(row, f"{late}\n" if isinstance(late, str) else row.line())
 
     def _take_failed(self, nodeid: str) -> None:
         trial = self._by_node.get(nodeid)
@@ -302,22 +292,19 @@ class Recorder:
         if experiment not in self._session.cases.owed:
             self._session.owe(experiment, Owed.of_json(said))
 
-    def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> tuple[ExperimentResult, bool]:
-        """Take a row, from this process or as a worker's text; return it, and whether it is its trial's first."""
-        from rag_harness.records.row import parse_row
-
-        row = parse_row(shipped) if isinstance(shipped, str) else shipped
+    def _take_row(self, carried: TrialReport, row: ExperimentResult) -> bool:
+        """Take a row; return whether it is its trial's first."""
         if not self._is_new(row):
-            return row, False
-        if resumed:
+            return False
+        if carried.resumed:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
-            self._append(row, f"{shipped}\n" if isinstance(shipped, str) else row.line())
+            self._append(row, carried.line)
         if row.experiment != GOLDEN:
             self._session.cases.all_of(row.experiment)  # whose snapshots the controller of an xdist run has not read
             self._session.snapshots.take(row)
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
-        return row, True
+        return True
 
     def _append(self, row: ExperimentResult, line: str) -> None:
         if self.broken is not None:
@@ -435,18 +422,6 @@ class Recorder:
         """How many damaged lines and duplicate rows were moved out of the way."""
         damaged = self.adopted.damaged if self.adopted else 0
         return damaged + sum(file.repaired for file in self._files.values())
-
-
-def skipped_why(report: pytest.TestReport) -> str:
-    """Return why somebody skipped a test; empty where nobody did, or where it was us: its report then says why."""
-    ours = ("rag_not_run", "rag_ended", "rag_refused", "rag_gate")
-    if not report.skipped or any(hasattr(report, name) for name in ours):
-        return ""
-    if (expected := getattr(report, "wasxfail", None)) is not None:
-        _, mark, why = expected.partition(_NEVER_RUN)
-        return (why.strip() or "xfail(run=False)") if mark else ""
-    said = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    return " ".join(said.removeprefix("Skipped").removeprefix(": ").split()) or "no reason given"
 
 
 def stopped_by_us(config: pytest.Config) -> bool:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rag_harness.core.lazy import Lazy
 from rag_harness.core.types import GOLDEN, TrialId
-from rag_harness.frontends.pytest_plugin.items import RunAgainOn, TrialReport, trial_id_of
+from rag_harness.frontends.pytest_plugin.items import trial_id_of
+from rag_harness.frontends.pytest_plugin.trial_report import RunAgainOn, TrialResult, ended_turn
 
 if TYPE_CHECKING:
     import pytest
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rag_harness.frontends.pytest_plugin.conversations import OwnTurns
     from rag_harness.frontends.pytest_plugin.judgements import Judgements
     from rag_harness.frontends.pytest_plugin.session import RagSession
+    from rag_harness.frontends.pytest_plugin.trial_report import EndedTurn
     from rag_harness.frontends.pytest_plugin.trials import RunResources
     from rag_harness.models.call_context import Session
     from rag_harness.records.row import ExperimentResult
@@ -196,26 +198,22 @@ class Repeats:
         for key in self._under_way.pop(trial, []):
             self._kit.engine.get().drop(key)
 
-    def ship(self, trial: TrialId) -> dict[str, list[Any]]:
-        """Return what a test's report carries of a trial's repeats, once: lines for the files, and ends.
-
-        All of it is of types that xdist can send.
-        """
-        from rag_harness.frontends.pytest_plugin.items import ended_on_report
+    def ship(self, trial: TrialId) -> tuple[tuple[str, ...], tuple[EndedTurn, ...]]:
+        """Return what a test's report carries of a trial's repeats, once: lines for the files, and turns that ended."""
         from rag_harness.records.experiment_names import repeat_name
 
         keys = self._under_way.pop(trial, [])
         self._shipped.add(trial)
         lines: list[str] = []
-        ended: list[Any] = []
+        ended: list[EndedTurn] = []
         for key in keys:
             again = cast("RepeatedTrial", self._kit.engine.get().result(key))
             self._kit.engine.get().forget(key)
             lines += [line.decode() for line in again.lines]
             if again.ended is not None:
                 name = repeat_name(trial.experiment, key[2])
-                ended.append(ended_on_report(TrialId(name, trial.query_id), again.ended))
-        return {name: found for name, found in (("rag_again", lines), ("rag_ended_again", ended)) if found}
+                ended.append(ended_turn(TrialId(name, trial.query_id), again.ended))
+        return tuple(lines), tuple(ended)
 
 
 def _key(trial: Trial, repeat: int) -> tuple[TrialId, str, int]:
@@ -267,8 +265,8 @@ class RunAgain:
         self._items: list[pytest.Item] = []
 
     def result(
-        self, item: pytest.Item, trial: Trial, experiment: Experiment, last: TrialReport
-    ) -> tuple[TrialReport, RunAgainOn]:
+        self, item: pytest.Item, trial: Trial, experiment: Experiment, last: TrialResult
+    ) -> tuple[TrialResult, RunAgainOn]:
         """Return what a test gets that is run again, and whether that is a new answer.
 
         Args:
@@ -285,7 +283,7 @@ class RunAgain:
             return replace(last, row=known), "same"
         self._answers[trial.id] = found
         self._judgements.forget(trial.id)
-        return TrialReport(found), "new"
+        return TrialResult(found), "new"
 
     def _may_ask(self, trial: Trial, known: ExperimentResult) -> bool:
         """Whether a new answer is nobody else's business: no judgement, repeat, turn or other test is about the last.

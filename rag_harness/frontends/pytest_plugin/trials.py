@@ -15,10 +15,6 @@ from rag_harness.core.threads import harness_at_work
 from rag_harness.core.types import GOLDEN, TrialId
 from rag_harness.frontends.pytest_plugin.conversations import OwnTurns
 from rag_harness.frontends.pytest_plugin.items import (
-    FAILED,
-    RUN_AGAIN,
-    NotRun,
-    TrialReport,
     is_skipped,
     made_in,
     own_fixture,
@@ -27,9 +23,11 @@ from rag_harness.frontends.pytest_plugin.items import (
 )
 from rag_harness.frontends.pytest_plugin.judgements import Judgements
 from rag_harness.frontends.pytest_plugin.repeats import Repeats, RunAgain
+from rag_harness.frontends.pytest_plugin.stash import FAILED, RUN_AGAIN
+from rag_harness.frontends.pytest_plugin.trial_report import NotRun, TrialResult
 from rag_harness.frontends.pytest_plugin.workers import (
+    ALONE,
     BATCHED,
-    RUN_ALONE,
     is_worker,
     plan,
     run_id,
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
 
     from rag_harness.core.protocols import Experiment
     from rag_harness.frontends.pytest_plugin.session import RagSession
+    from rag_harness.frontends.pytest_plugin.trial_report import EndedTurn
     from rag_harness.records.files import PromptFiles
     from rag_harness.records.row import ExperimentResult
     from rag_harness.runs.distributed import Carried
@@ -204,7 +203,7 @@ class Prefetch:
         self._session, self._stored, self._submit = session, stored, submit
         self._is_worker = is_worker(session.config)
         self._is_batched = BATCHED.received(session.config)
-        self._alone = frozenset(RUN_ALONE.received(session.config))
+        self._alone = frozenset(ALONE.received(session.config))
         """Tests of which one has killed a worker: none is run beside another."""
         self.next_item: pytest.Item | None = None
         self._batches: dict[str, str] = {}
@@ -375,7 +374,7 @@ class TrialRunner:
         # An answer that raised is a try, too: a promise over repeats counts how often that happens.
         return self.repeats.after(trial, experiment) or is_judged
 
-    def result(self, item: pytest.Item, trial: Trial, experiment: Experiment) -> TrialReport | NotRun:
+    def result(self, item: pytest.Item, trial: Trial, experiment: Experiment) -> TrialResult | NotRun:
         """Return the result of ``trial``; to a test that has failed on one and is run again, a new one.
 
         Raises:
@@ -383,15 +382,15 @@ class TrialRunner:
             CriticalError: the trial met an error that would stop every later trial, too.
         """
         found = self._result(item, trial, experiment)
-        if item.stash.get(FAILED, False) and isinstance(found, TrialReport) and not found.critical:
+        if item.stash.get(FAILED, False) and isinstance(found, TrialResult) and not found.critical:
             del item.stash[FAILED]
             found, item.stash[RUN_AGAIN] = self.run_again.result(item, trial, experiment, found)
         return found
 
-    def _result(self, item: pytest.Item, trial: Trial, experiment: Experiment) -> TrialReport | NotRun:
+    def _result(self, item: pytest.Item, trial: Trial, experiment: Experiment) -> TrialResult | NotRun:
         if trial.id in self._forgotten:
             # This happens if a plugin runs failed tests again. The row is in the journal.
-            return TrialReport(self.equipment.stored.get().reread(self.equipment.journal.get().file, trial.id))
+            return TrialResult(self.equipment.stored.get().reread(self.equipment.journal.get().file, trial.id))
         if self.equipment.is_worker and self.ahead.is_of_a_new_batch(item):
             # A worker that died has left its batches to the others, and its finished rows in its journal.
             self.equipment.stored.get().look_for_the_dead()
@@ -404,7 +403,7 @@ class TrialRunner:
             if self._follow(trial, experiment, stored[0]):
                 self.judgements.try_out(trial.id)
                 self.ahead.run(item, trial.id, experiment)
-            return TrialReport(*stored)
+            return TrialResult(*stored)
         if ended := self.own_turns.ended(trial):
             self._count(trial.id, item.session.items)
             self.repeats.after(trial, experiment)
@@ -423,7 +422,7 @@ class TrialRunner:
         if outcome.critical and outcome.row.ok:
             # The answers are in the journal, but a file beside it could not be written.
             raise CriticalError(str(outcome.error))
-        return TrialReport(
+        return TrialResult(
             outcome.row, error=outcome.error if self.equipment.is_inline else None, critical=outcome.critical
         )
 
@@ -514,11 +513,10 @@ class TrialRunner:
         """Return the judgement of a trial, to its first test; None if nothing is judged."""
         return self.judgements.ship(trial, test, forget=self._tests[trial] <= 0)
 
-    def answered_again(self, trial: TrialId) -> dict[str, list[Any]]:
-        """Return what a report carries of a trial's repeats, to its first test."""
-        found = self.repeats.ship(trial) if self._session.settings.repeats > 1 else {}
-        lines = [*self.own_turns.said_before(trial), *found.get("rag_again", ())]
-        return {**found, "rag_again": lines} if lines else found
+    def answered_again(self, trial: TrialId) -> tuple[tuple[str, ...], tuple[EndedTurn, ...]]:
+        """Return the lines of a trial's repeats and the turns that ended among them, to its first test."""
+        lines, ended = self.repeats.ship(trial) if self._session.settings.repeats > 1 else ((), ())
+        return (*self.own_turns.said_before(trial), *lines), ended
 
     def abandon(self, experiment: str) -> None:
         """Ask no more about an experiment. Waiting trials are dropped; those under way are kept but not judged."""

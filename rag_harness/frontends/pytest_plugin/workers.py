@@ -100,7 +100,7 @@ class MessageToController(Generic[T]):
 
 BATCHED = MessageToWorkers("rag_batches", False)
 """Whether trials come in batches."""
-RUN_ALONE = MessageToWorkers[Sequence[str]]("rag_alone", ())
+ALONE = MessageToWorkers[Sequence[str]]("rag_alone", ())
 """The tests that are run alone, because one of them has killed its worker."""
 VERSIONS = MessageToWorkers[Mapping[str, Mapping[str, str]]]("rag_versions", {})
 """For each service its ``version``, or the ``problem`` with it: the controller asks once for all."""

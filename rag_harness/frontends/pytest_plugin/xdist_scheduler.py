@@ -13,10 +13,8 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from rag_harness.frontends.pytest_plugin.activation import wake
 from rag_harness.frontends.pytest_plugin.options import is_used
-from rag_harness.frontends.pytest_plugin.workers import RUN_ALONE, plan
-
-KILLERS = pytest.StashKey[set[str]]()
-"""The tests that are run alone, because one of them has killed its worker."""
+from rag_harness.frontends.pytest_plugin.stash import RUN_ALONE
+from rag_harness.frontends.pytest_plugin.workers import ALONE, plan
 
 
 def wants_batches(config: pytest.Config) -> bool:
@@ -72,7 +70,7 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
         super().__init__(config, log)
         self._concurrency = concurrency
         self._batch_of: dict[str, str] = {}
-        self._alone: set[str] = config.stash.setdefault(KILLERS, set())
+        self._alone: set[str] = config.stash.setdefault(RUN_ALONE, set())
         self._positions: dict[Any, dict[str, int]] = {}
         self._reported: set[str] = set()
         config.pluginmanager.register(self)
@@ -136,7 +134,7 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
 
     def _next_for(self, node: Any) -> str | None:
         """Return the next batch that a worker may have: those that are run alone are for workers that know of them."""
-        knows = set(RUN_ALONE.sent(node))
+        knows = set(ALONE.sent(node))
         return next((batch for batch in self.workqueue if batch not in self._alone or batch in knows), None)
 
     def _assign_work_unit(self, node: Any) -> None:

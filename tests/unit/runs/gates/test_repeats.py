@@ -101,7 +101,7 @@ def repeats(
     return Repeats(known, kit_, judgements, OwnTurns(known, kit_, judgements))
 
 
-def rows(lines: list[str]) -> list[ExperimentResult]:
+def rows(lines: Sequence[str]) -> list[ExperimentResult]:
     return [parse_row(line) for line in lines if not line.startswith('{"measure"')]
 
 
@@ -109,11 +109,11 @@ def test_a_new_answer_is_shipped_once(tmp_path: Path) -> None:
     kept: list[bytes] = []
     again = repeats(tmp_path, kept)
     assert again.after(TRIAL, MINE)
-    shipped = again.ship(TRIAL.id)["rag_again"]
+    shipped, _ = again.ship(TRIAL.id)
     assert [(row.experiment, row.llm_answer) for row in rows(shipped)] == [("mine+repeat2", "30 days")]
-    assert [line.decode() for line in kept] == shipped
+    assert [line.decode() for line in kept] == [*shipped]
     assert not again.after(TRIAL, MINE)  # a plugin runs the test again, say
-    assert again.ship(TRIAL.id) == {}
+    assert again.ship(TRIAL.id) == ((), ())
 
 
 def test_what_a_dead_worker_of_this_run_has_left_is_shipped_and_not_run_again(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_what_a_dead_worker_of_this_run_has_left_is_shipped_and_not_run_again(tm
     kept: list[bytes] = []
     again = repeats(tmp_path, kept)
     again.after(TRIAL, MINE)
-    assert again.ship(TRIAL.id) == {"rag_again": [ROW.line(), SCORE.line().decode()]}
+    assert again.ship(TRIAL.id) == ((ROW.line(), SCORE.line().decode()), ())
     assert kept == []
 
 
@@ -132,7 +132,7 @@ def test_what_an_earlier_run_has_is_not_shipped(tmp_path: Path) -> None:
     file.write_text(ROW.line())
     again = repeats(tmp_path, [], workplace=_nobody)
     assert again.after(TRIAL, MINE)
-    assert again.ship(TRIAL.id) == {}
+    assert again.ship(TRIAL.id) == ((), ())
 
 
 def _nobody() -> Any:
@@ -163,7 +163,7 @@ def test_a_trial_whose_experiment_is_settled_is_not_answered_again(tmp_path: Pat
     assert engine.jobs
     again.drop(TRIAL.id)
     assert not engine.jobs
-    assert again.ship(TRIAL.id) == {}
+    assert again.ship(TRIAL.id) == ((), ())
 
 
 @pytest.mark.parametrize("derived", ["mine+repeat2", "mine+repeat10"])
