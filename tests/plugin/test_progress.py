@@ -155,7 +155,7 @@ def test_it_is_not_wanted_in_a_worker_beside_another_reporter_or_without_any() -
 def progress(in_flight: Callable[[], int]) -> Progress:
     config = Terminal(capture="no")
     config.get_terminal_writer = lambda: SimpleNamespace(hasmarkup=False)  # type: ignore[attr-defined]
-    made = Progress(SimpleNamespace(config=config), in_flight)  # type: ignore[arg-type]
+    made = Progress(config, in_flight)  # type: ignore[arg-type]
     made.start(4)
     return made
 

@@ -16,7 +16,6 @@ import pytest
 from rag_harness.core.errors import SettingsError
 from rag_harness.core.escaping import terminal_block, terminal_line
 from rag_harness.frontends.pytest_plugin import activation, hookspecs
-from rag_harness.frontends.pytest_plugin.activation import refused
 from rag_harness.frontends.pytest_plugin.fixtures import (
     rag_golden_id,
     rag_index,
@@ -93,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if "-" in experiment:
             continue
         config.addinivalue_line("markers", f"{experiment}: rag_harness experiment {module}")
-    config.pluginmanager.register(activation.LazyActivation(config), "rag_harness.waker")
+    activation.register(config, "always", [activation.LazyActivation(config)])
     if is_used(config):
         _share_cores(config)
         _check_usage(config)
@@ -110,13 +109,16 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 def _share_cores(config: pytest.Config) -> None:
     """Limit a worker's matrix products to one thread: four workers with a pool each would wait for each other."""
-    if hasattr(config, "workerinput"):
+    from rag_harness.frontends.pytest_plugin.workers import is_worker
+
+    if is_worker(config):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _check_usage(config: pytest.Config) -> None:
     from rag_harness.core.errors import PrerequisiteError
     from rag_harness.frontends.pytest_plugin.collection import check_marker_expression
+    from rag_harness.frontends.pytest_plugin.run_marker import refused
 
     try:
         session = activation.wake(config)
@@ -267,7 +269,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 
     session = config.stash[SESSION]
     said = announcement(session, items) or hint_without_tests(config, items)
-    unasked = unasked_questions(session, of_items(items).suites)
+    unasked = unasked_questions(config, session.settings, of_items(items).suites)
     return [terminal_block(each) for each in (brought_line(session.brought), said, unasked) if each]
 
 

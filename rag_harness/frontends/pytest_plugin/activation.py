@@ -1,105 +1,83 @@
-"""Activation of the plugin when a suite first uses it, its end, and the mark of a run in its output folder."""
+"""Activation of the plugin when a suite first uses it, the objects that it registers, and its end."""
 
 from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rag_harness.frontends.pytest_plugin.options import command_said, output_asked
 from rag_harness.frontends.pytest_plugin.stash import CAUSES_DUE, OWED, RECORDER, SESSION, TRIALS
-from rag_harness.frontends.pytest_plugin.terminal import has_failed_to_collect
 from rag_harness.frontends.pytest_plugin.trial_report import carried_by
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
-    from rag_harness.frontends.pytest_plugin.affected import Affected
-    from rag_harness.frontends.pytest_plugin.collection import Collected
     from rag_harness.frontends.pytest_plugin.session import RagSession
-    from rag_harness.frontends.pytest_plugin.trials import TrialRunner
 
 
-# Puts the plugin together when a suite first uses it. Until then nothing is made.
+When: TypeAlias = Literal["always", "used", "worker", "writer"]
+"""Where an object is registered: in each process at its start; in each whose suite uses the plugin; of these, in the
+workers of xdist, or in the one process that writes and prints."""
 
-_VALUE = r"""[ \t]*(?:export[ \t]+)?{name}[ \t]*=[ \t]*["']?([^"'#\n]+)"""
-"""A line of ``.env``."""
+
+PLUGIN_OBJECTS: Sequence[tuple[str, str, When]] = (
+    ("rag_harness.waker", "LazyActivation", "always"),
+    ("rag_harness.affected", "Affected", "used"),
+    # Registered later, it comes after what --rag-affected-by leaves out.
+    ("rag_harness.own_expectations", "ExperimentExpectations", "used"),
+    ("rag_harness.collection", "CollectedByWorker", "worker"),
+    ("rag_harness.recorder", "Recorder", "writer"),
+    ("rag_harness.golden", "GoldenSection", "writer"),
+    ("rag_harness.runs.gates", "GateKeeper", "writer"),
+    ("rag_harness.early_stop", "EarlyStopping", "writer"),
+    ("rag_harness.progress", "Progress", "writer"),
+    ("rag_harness.trial_log", "TrialLog", "writer"),
+    ("rag_harness.recording", "RecordingReport", "writer"),
+    ("rag_harness.worker_cost", "WorkerCost", "writer"),
+    ("rag_harness.begun_mark", "RunMarker", "writer"),
+    ("rag_harness.collection", "CollectedTrials", "writer"),
+    ("rag_harness.inner_end", "InnerEnd", "writer"),
+    ("rag_harness.outer_end", "OuterEnd", "writer"),
+)
+"""The objects that are registered with pytest: name, class, and where.
+
+They stand in the order of their registration: of two that have one hook, pytest calls the later one first. A name
+switches its object off, as in ``-p no:rag_harness.progress``.
+"""
+
+
+def register(config: pytest.Config, when: When, made: Iterable[object]) -> None:
+    """Register the objects of the table that belong here; ``made`` has one of each class."""
+    by_kind = {type(each).__name__: each for each in made}
+    for name, kind, here in PLUGIN_OBJECTS:
+        if here == when:
+            config.pluginmanager.register(by_kind[kind], name)
 
 
 def wake(config: pytest.Config) -> RagSession:
-    """Return the state of the run. The first call makes it, and registers the writers in the process that writes."""
+    """Return the state of the run. The first call makes it, and registers what the plugin needs in this process."""
     if SESSION not in config.stash:
         from rag_harness.frontends.pytest_plugin.affected import Affected
-        from rag_harness.frontends.pytest_plugin.collection import CollectedByWorker
-        from rag_harness.frontends.pytest_plugin.collection import ExperimentExpectations as OwnExpectations
+        from rag_harness.frontends.pytest_plugin.collection import CollectedByWorker, ExperimentExpectations
         from rag_harness.frontends.pytest_plugin.session import RagSession
         from rag_harness.frontends.pytest_plugin.trials import TrialRunner
+        from rag_harness.frontends.pytest_plugin.workers import is_worker
 
         config.stash[SESSION] = session = RagSession(config)
         config.stash[TRIALS] = trials = TrialRunner(session)
+        config.stash[OWED] = owed = ExperimentExpectations(session)
         affected = Affected(session)
-        config.pluginmanager.register(affected, "rag_harness.affected")
-        config.stash[OWED] = owed = OwnExpectations(session)
-        # Registered later, it comes after what --rag-affected-by leaves out.
-        config.pluginmanager.register(owed, "rag_harness.own_expectations")
-        if not hasattr(config, "workerinput"):
-            _register_writers(config, session, trials, affected)
+        register(config, "used", (affected, owed))
+        if is_worker(config):
+            register(config, "worker", [CollectedByWorker()])
         else:
-            config.pluginmanager.register(CollectedByWorker(), "rag_harness.collection")
+            from rag_harness.frontends.pytest_plugin.writer import Writer
+
+            writer = Writer(session, trials, affected)
+            config.stash[RECORDER] = writer.recorder
+            register(config, "writer", writer.registered())
     return config.stash[SESSION]
-
-
-def _register_writers(config: pytest.Config, session: RagSession, trials: TrialRunner, affected: Affected) -> None:
-    """Register the objects that write files, gate the run and print. The order of the listeners matters."""
-    from rag_harness.frontends.pytest_plugin.collection import CollectedTrials
-    from rag_harness.frontends.pytest_plugin.early_stop import EarlyStopping
-    from rag_harness.frontends.pytest_plugin.end_of_run import InnerEnd, OuterEnd, RunEnd
-    from rag_harness.frontends.pytest_plugin.gate_reports import GateKeeper
-    from rag_harness.frontends.pytest_plugin.gates import RunGates
-    from rag_harness.frontends.pytest_plugin.progress import Progress, TrialLog
-    from rag_harness.frontends.pytest_plugin.readiness import Readiness, RecordingReport
-    from rag_harness.frontends.pytest_plugin.recorder import ColumnWriter as TableKeeping
-    from rag_harness.frontends.pytest_plugin.recorder import Recorder, TableMeasures
-    from rag_harness.frontends.pytest_plugin.run_record import RunFindings, RunRecord
-    from rag_harness.frontends.pytest_plugin.sections import Slices
-
-    config.stash[RECORDER] = recorder = Recorder(session)
-    measures = TableMeasures(session)
-    record = RunRecord(session, recorder, measures)
-    findings = RunFindings(session, recorder, record, measures)
-    early = EarlyStopping(session, recorder, trials, lambda: run.gates)
-    run = RunGates(session, recorder, findings, early.rules_for, affected.is_all_of)
-    gates = GateKeeper(session, recorder, record, run)
-    progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
-    recording = RecordingReport(session, recorder, trials)
-    trial_log = TrialLog(recorder.is_resumed)
-    keeping = TableKeeping(session.cases, record, measures)
-    recorder.written, recorder.scored = keeping.take, keeping.take_score
-    record.before_reading.append(keeping.seal)
-    # The recorder comes first: it locks the folder, and takes over what an earlier run left before a trial is looked
-    # up. The mark of the run follows. The gates come third: they are read before the costs of the run are printed.
-    run_end = RunEnd(session, recorder, findings, trials, gates, recording, affected)
-    ends = (run_end.shown, run_end.otlp, run_end.tuning)
-    checks = (Readiness(session, trials), Slices(session, measures), *ends)
-    mark = RunMarker(session)
-    told = (recorder, mark, gates, *checks, progress, trial_log, recording, keeping)
-    collection = CollectedTrials(session, told, mark.ended)
-    register = config.pluginmanager.register
-    register(recorder, "rag_harness.recorder")
-    register(run_end.golden, "rag_harness.golden")
-    register(gates, "rag_harness.runs.gates")
-    register(early, "rag_harness.early_stop")
-    register(progress, "rag_harness.progress")
-    register(trial_log, "rag_harness.trial_log")
-    register(recording, "rag_harness.recording")
-    register(run_end.worker_cost, "rag_harness.worker_cost")
-    register(mark, "rag_harness.begun_mark")
-    register(collection, "rag_harness.collection")
-    register(InnerEnd(run_end), "rag_harness.inner_end")
-    register(OuterEnd(run_end, progress), "rag_harness.outer_end")
 
 
 class LazyActivation:
@@ -110,8 +88,11 @@ class LazyActivation:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Wake the run and hand over the result, if nothing has taken it yet."""
-        asleep = SESSION not in self._config.stash and not hasattr(self._config, "workerinput")
-        if asleep and carried_by(report).row is not None:
+        if SESSION in self._config.stash or carried_by(report).row is None:
+            return
+        from rag_harness.frontends.pytest_plugin.workers import is_worker
+
+        if not is_worker(self._config):
             wake(self._config)
             self._config.stash[RECORDER].pytest_runtest_logreport(report)
 
@@ -140,6 +121,10 @@ def close(config: pytest.Config) -> None:
             closing.callback(config.stash[RECORDER].finish)
         closing.callback(config.stash[SESSION].close)
         closing.callback(config.stash[TRIALS].equipment.close)
+
+
+_VALUE = r"""[ \t]*(?:export[ \t]+)?{name}[ \t]*=[ \t]*["']?([^"'#\n]+)"""
+"""A line of ``.env``."""
 
 
 def hint_at_waking(config: pytest.Config) -> str:
@@ -173,61 +158,3 @@ def _in_file(config: pytest.Config, name: str) -> str:
         return ""
     found = re.findall(rf"^{_VALUE.format(name=name)}", text, re.MULTILINE)
     return found[-1].strip() if found else ""
-
-
-# Marks a run in its output folder from before its first question until it leaves results, or says why it left none.
-#
-# A report of the folder would otherwise speak of the run before as if it were the last one.
-
-_PRESSED = "it was interrupted."
-
-
-class RunMarker:
-    """The mark of this run, in the process that writes."""
-
-    def __init__(self, session: RagSession) -> None:
-        self._session = session
-        self._is_begun = False
-
-    def collection_done(self, selected: Collected) -> None:
-        """Mark the run, if it has a question to ask. The folder is there, and it is locked."""
-        if not self._session.config.option.collectonly and selected.by_node:
-            self._is_begun = True
-            _mark(self._session.config, self._session.output, "")
-
-    def ended(self, why: str) -> None:
-        """Note why a marked run ends. Nothing is noted once its results are there."""
-        from rag_harness.records.manifest import read_begun
-
-        if self._is_begun and read_begun(self._session.output) is not None:
-            _mark(self._session.config, self._session.output, why)
-
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note why pytest has stopped."""
-        self.ended(str(excinfo.value) or _PRESSED)
-
-    def pytest_sessionfinish(self) -> None:
-        """Note that tests could not be collected: under xdist, pytest is not stopped by that."""
-        if not self._is_begun and has_failed_to_collect(self._session.config) and self._session.is_whole:
-            refused(self._session.config, "tests could not be collected.")
-
-    def pytest_internalerror(self, excrepr: object) -> None:
-        """Note the error."""
-        self.ended(str(excrepr).rpartition("\n")[2])
-
-
-def refused(config: pytest.Config, why: object) -> None:
-    """Mark a run that ended before it could begin, in a folder where an earlier one left results."""
-    from rag_harness.records.manifest import MANIFEST
-
-    only_asks = config.option.collectonly or config.option.help or config.option.version
-    output = output_asked(config)
-    if not only_asks and not hasattr(config, "workerinput") and (output / MANIFEST).is_file():
-        _mark(config, output, str(why))
-
-
-def _mark(config: pytest.Config, output: Path, why: str) -> None:
-    from rag_harness.records.manifest import BegunRun, now, write_begun
-
-    with suppress(OSError):  # a disk that is full keeps no results either, and says so by itself
-        write_begun(output, BegunRun(date=now(), command=command_said(config), why=why))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -32,8 +32,9 @@ from rag_harness.frontends.pytest_plugin.terminal import usage_error, write_line
 from rag_harness.frontends.pytest_plugin.workers import is_worker
 
 if TYPE_CHECKING:
+    from rag_harness.core.settings import Settings
     from rag_harness.core.types import Expectation
-    from rag_harness.frontends.pytest_plugin.session import RagSession
+    from rag_harness.frontends.pytest_plugin.session import Histories, RagSession
     from rag_harness.records.expectations import AddedExpectations
 
 
@@ -328,12 +329,14 @@ def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Ite
     if collected.testsfailed:
         return  # the file that cannot be collected may have the test
     asked = {trial.experiment for item in items if (trial := trial_id_of(item))}
+    config, settings = session.config, session.settings
     if GOLDEN in asked:
-        asked.add(session.settings.retriever)  # a service may be asked only for what it finds
-    said = list(dict.fromkeys(names_in(session.settings.run)))
-    _check(session, said, asked)
-    named = _named(session, said)
-    wanted = dict.fromkeys(named or session.histories.names([*_typed_services(session), *_marked(session, items)]))
+        asked.add(settings.retriever)  # a service may be asked only for what it finds
+    said = list(dict.fromkeys(names_in(settings.run)))
+    _check(settings, said, asked)
+    named = _named(session.histories, said)
+    others = [] if named else [*_typed_services(config, settings), *_marked(config, settings, items)]
+    wanted = dict.fromkeys(named or session.histories.names(others))
     if missing := [name for name in wanted if name not in asked]:
         session.brought += missing
         items += _collect(collected, missing)
@@ -341,22 +344,22 @@ def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Ite
         _leave_out_others(collected, items, named)
 
 
-def _named(session: RagSession, said: Sequence[str]) -> list[str]:
+def _named(histories: Histories, said: Sequence[str]) -> list[str]:
     from rag_harness.core.errors import SettingsError
 
     try:
-        return session.histories.names(said)
+        return histories.names(said)
     except SettingsError as error:
         raise usage_error(error) from None
 
 
-def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) -> None:
+def _check(settings: Settings, named: Sequence[str], asked: Collection[str]) -> None:
     from rag_harness.core.errors import unknown
     from rag_harness.pipelines.experiments import is_known, known_experiments
 
-    known = {*known_experiments(session.settings), *asked} if named else set()
+    known = {*known_experiments(settings), *asked} if named else set()
     for name in named:
-        if name not in known and not is_known(name, session.settings):
+        if name not in known and not is_known(name, settings):
             own = f'@pytest.mark.rag_experiment("{name}")'
             raise usage_error(
                 f"--rag-run: {unknown('experiment', name, known)} A pipeline of your own is asked by a test that is "
@@ -364,24 +367,24 @@ def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) ->
             )
 
 
-def _typed_services(session: RagSession) -> list[str]:
+def _typed_services(config: pytest.Config, settings: Settings) -> list[str]:
     """Return the services whose files stand on the command line. None are returned if it names tests, too."""
-    if not is_everywhere(session.config):
+    if not is_everywhere(config):
         return []
-    files = command_line(session.config).get("endpoint", ())
-    return [spec.name for spec in session.settings.endpoints if spec.where in files]
+    files = command_line(config).get("endpoint", ())
+    return [spec.name for spec in settings.endpoints if spec.where in files]
 
 
-def _marked(session: RagSession, items: Sequence[pytest.Item]) -> list[str]:
+def _marked(config: pytest.Config, settings: Settings, items: Sequence[pytest.Item]) -> list[str]:
     """Return the experiments that -m asks for, if it names no test that is here."""
     from rag_harness.pipelines.experiments import known_experiments
 
-    names = markers_in(session.config)
-    if "not" in session.config.getoption("markexpr", "").split():
+    names = markers_in(config)
+    if "not" in config.getoption("markexpr", "").split():
         return []  # the expression says what it leaves out
     if any(item.get_closest_marker(name) for name in names for item in items):
         return []
-    return [name for name in known_experiments(session.settings) if name in names]
+    return [name for name in known_experiments(settings) if name in names]
 
 
 def _collect(collected: pytest.Session, experiments: Sequence[str]) -> Iterator[pytest.Item]:
@@ -464,18 +467,6 @@ def of_items(items: Iterable[pytest.Item]) -> Collected:
     return Collected({item.nodeid: trial_id for item, trial_id in found.items()}, own, tuple(found))
 
 
-class CollectionListener(Protocol):
-    """A listener that is told what was collected, before the first test runs."""
-
-    def collection_done(self, selected: Collected) -> None:
-        """Called once a run, in the process that writes and prints.
-
-        Raises:
-            pytest.UsageError: the run cannot work with what was collected.
-        """
-        ...
-
-
 class CollectedByWorker:
     """Names the log of a worker, by what it has collected."""
 
@@ -490,12 +481,13 @@ class CollectedTrials:
 
     Args:
         session: state of the run.
-        listeners: are told in their order.
+        listeners: are called in their order with what was collected, once a run, before the first test runs. They
+            raise a UsageError where the run cannot work with it.
         refused: told why, where a listener refuses the run.
     """
 
     def __init__(
-        self, session: RagSession, listeners: Sequence[CollectionListener], refused: Callable[[str], None]
+        self, session: RagSession, listeners: Sequence[Callable[[Collected], None]], refused: Callable[[str], None]
     ) -> None:
         self._session, self._listeners, self._refused = session, listeners, refused
         self._told = False
@@ -518,10 +510,10 @@ class CollectedTrials:
             self._tell(selected)
 
     def _say(self, selected: Collected) -> None:
-
-        terminal = self._session.config.pluginmanager.get_plugin("terminalreporter")
-        brought = brought_in(selected.by_node)
-        lines = [brought_line(brought) if brought else "", unasked_questions(self._session, selected.suites)]
+        config, brought = self._session.config, brought_in(selected.by_node)
+        unasked = unasked_questions(config, self._session.settings, selected.suites)
+        lines = [brought_line(brought) if brought else "", unasked]
+        terminal = config.pluginmanager.get_plugin("terminalreporter")
         if any(lines) and terminal is not None:
             terminal.ensure_newline()
             write_lines(terminal, filter(None, lines))
@@ -533,16 +525,15 @@ class CollectedTrials:
         self._session.own_experiments |= {trial.experiment for trial in selected.trials}
         try:
             for listener in self._listeners:
-                listener.collection_done(selected)
+                listener(selected)
         except pytest.UsageError as error:
             self._refused(str(error))
             raise
 
 
-def unasked_questions(session: RagSession, suites: Collection[str]) -> str:
+def unasked_questions(config: pytest.Config, settings: Settings, suites: Collection[str]) -> str:
     """Say that the questions which somebody has named for this run are asked by none of its ``suites``; else empty."""
-    settings = session.settings
-    if set(suites) != {GOLDEN} or settings.dataset or not names_questions(settings, ini(session.config)):
+    if set(suites) != {GOLDEN} or settings.dataset or not names_questions(settings, ini(config)):
         return ""
     if settings.path(settings.golden) == settings.queries_path:
         return ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.core.lazy import Lazy
 
 if TYPE_CHECKING:
+    from rag_harness.core.settings import Settings
     from rag_harness.core.types import Case, TrialId
     from rag_harness.frontends.pytest_plugin.judgements import Judgements
     from rag_harness.frontends.pytest_plugin.session import RagSession
@@ -269,16 +270,16 @@ def played_turns(session: RagSession, kit: RunResources, judgements: Judgements,
     )
     # A row's cost is by the price of the model that it is asked of.
     settings = replace(session.settings, chat_model=session.settings.user_model or session.settings.chat_model)
-    return PlayedTurns(history, session.experiments.user.get(), settings, kept, _judge(session, judgements))
+    return PlayedTurns(history, session.experiments.user.get(), settings, kept, _judge(session.settings, judgements))
 
 
-def _judge(session: RagSession, judgements: Judgements) -> RoleJudge | None:
+def _judge(settings: Settings, judgements: Judgements) -> RoleJudge | None:
     """Return who judges what a model says as a user: the judge of the run, where it asks a model, too."""
-    if not session.settings.user_model:
+    if not settings.user_model:
         return None
     from rag_harness.evaluation.judges.traits import asks_a_model
     from rag_harness.runs.simulated_users import RoleJudge
 
-    if not asks_a_model(session.settings):
+    if not asks_a_model(settings):
         return None
     return RoleJudge(judgements.of_user)

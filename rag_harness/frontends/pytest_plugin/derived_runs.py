@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from rag_harness.frontends.pytest_plugin.run_record import RunFindings
     from rag_harness.frontends.pytest_plugin.session import RagSession
     from rag_harness.frontends.pytest_plugin.trials import TrialRunner
+    from rag_harness.pipelines.parts import RunParts
     from rag_harness.records.causes import CauseLine
     from rag_harness.records.row import ExperimentResult
     from rag_harness.records.scores import ScoreLine
+    from rag_harness.runs.fingerprint import Identities
     from rag_harness.runs.judging import JudgedRow, RowJudge
     from rag_harness.tables.suite_table import SuiteTable
 
@@ -53,11 +55,11 @@ def derived_runs(session: RagSession, trials: TrialRunner) -> Iterator[DerivedRu
         runs.close()
 
 
-def bench_of(session: RagSession, experiment: Callable[[str], Experiment | None]) -> RerunSupport:
+def bench_of(identities: Identities, parts: RunParts, experiment: Callable[[str], Experiment | None]) -> RerunSupport:
     """Return the bench that knows experiments by name, as ``experiment`` returns them."""
     from rag_harness.diagnosis.reruns import RerunSupport as Bench
 
-    return Bench(experiment, session.identities.fingerprint, session.parts.data)
+    return Bench(experiment, identities.fingerprint, parts.data)
 
 
 def print_section(
@@ -165,7 +167,8 @@ class Attribution:
 
         session = self._session
         with derived_runs(session, self._trials) as runs:
-            bench, why_not = bench_of(session, self._registered), SPENT_BEFORE_CAUSES if runs is None else ""
+            bench = bench_of(session.identities, session.parts, self._registered)
+            why_not = SPENT_BEFORE_CAUSES if runs is None else ""
             explainer = Explainer(session.output, bench, runs, tables=tables, why_not=why_not)
             found = explainer.every(known)
         for name, key in keys.items():
@@ -265,7 +268,7 @@ class Metamorphic:
         settings, manifest = self._session.settings, self._findings.manifest
         sampling = CaseSampling(settings.metamorphic_cases, settings.seed)
         words = self._paraphraser() if runs is not None else None
-        bench = bench_of(self._session, self._session.experiments.known)
+        bench = bench_of(self._session.identities, self._session.parts, self._session.experiments.known)
         return Checker(self._session.output, manifest, bench, runs, sampling, words, why_not)
 
     def _paraphraser(self) -> Paraphraser | None:
@@ -408,7 +411,7 @@ class EarlierTurns:
         for key in keys:
             judged = cast("JudgedRow", engine.result(key))
             engine.forget(key)
-            self._recorder.take_later(experiment, judged.plain())
+            self._recorder.take_judged(experiment, judged.plain())
 
     def _cases(self, experiment: str) -> Mapping[str, Any]:
         return {case.query.query_id: case for case in self._session.cases.all_of(experiment)}

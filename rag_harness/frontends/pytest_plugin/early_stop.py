@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +20,7 @@ from rag_harness.frontends.pytest_plugin.trial_report import carried_by
 if TYPE_CHECKING:
     from rag_harness.core.types import TrialId
     from rag_harness.evaluation.measures import Measure, Score
+    from rag_harness.frontends.pytest_plugin.gates import ConfiguredGates
     from rag_harness.frontends.pytest_plugin.recorder import Recorder
     from rag_harness.frontends.pytest_plugin.session import RagSession
     from rag_harness.frontends.pytest_plugin.stop_plan import Watch
@@ -36,13 +37,13 @@ class EarlyStopping:
         session: state of the run.
         recorder: is told which experiments are settled.
         trials: run ahead less far, and can be abandoned.
-        gates: gives the gates of the run.
+        configured: the gates of the run.
     """
 
     def __init__(
-        self, session: RagSession, recorder: Recorder, trials: TrialRunner, gates: Callable[[], Sequence[Gate]]
+        self, session: RagSession, recorder: Recorder, trials: TrialRunner, configured: ConfiguredGates
     ) -> None:
-        self._session, self._recorder, self._trials, self._gates = session, recorder, trials, gates
+        self._session, self._recorder, self._trials, self._configured = session, recorder, trials, configured
         self._watches: dict[str, Watch] = {}
         self._refused: dict[str, str] = {}
         self._looked_at: set[TrialId] = set()
@@ -64,7 +65,7 @@ class EarlyStopping:
 
         # Gates may be about experiments that are named only by these tests.
         self._session.own_experiments |= {trial.experiment for trial in trials.values()}
-        check_gates(self._gates(), self._session.settings.save)
+        check_gates(self._configured.all, self._session.settings.save)
         ranks: dict[TrialId, int] = {}
         for experiment in dict.fromkeys(trial.experiment for trial in trials.values()):
             ranks |= self._watch(experiment, {trial for trial in trials.values() if trial.experiment == experiment})
@@ -84,13 +85,13 @@ class EarlyStopping:
         from rag_harness.runs.gates.early_stopping import random_order
 
         settings, cases = self._session.settings, self._session.cases.all_of(experiment)
-        why = refusal(experiment, self._gates(), cases, len(selected))
-        why = why or why_drafts_count(experiment, self._gates(), cases, settings.gate_unreviewed)
+        why = refusal(experiment, self._configured.all, cases, len(selected))
+        why = why or why_drafts_count(experiment, self._configured.all, cases, settings.gate_unreviewed)
         if why:
             self._refused[experiment] = why
             return {}
         order = random_order(kept_together(cases), settings.order_seed)
-        own = [gate for gate in self._gates() if gate.suite == experiment]
+        own = [gate for gate in self._configured.all if gate.suite == experiment]
         self._watches[experiment] = Watch(order, [Watched(gate, cases, settings.max_unmeasured) for gate in own])
         return {TrialId(experiment, query_id): place for place, query_id in enumerate(order)}
 

@@ -32,8 +32,8 @@ from rag_harness.frontends.pytest_plugin.snapshots import SnapshotsSection
 from rag_harness.frontends.pytest_plugin.terminal import count_rightly, usage_error, write_lines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from rag_harness.core.lazy import Lazy
+    from rag_harness.core.settings import Settings
     from rag_harness.frontends.pytest_plugin.affected import Affected
     from rag_harness.frontends.pytest_plugin.collection import Collected
     from rag_harness.frontends.pytest_plugin.gate_reports import GateKeeper
@@ -154,14 +154,9 @@ def _bar(config: pytest.Config, work: ProgressText) -> Generator[None, None, Non
 class ReportFile:
     """Writes the file after gates and causes, and prints its place."""
 
-    def __init__(self, session: RagSession, findings: RunFindings) -> None:
-        self._session, self._findings = session, findings
+    def __init__(self, config: pytest.Config, settings: Lazy[Settings], findings: RunFindings) -> None:
+        self._config, self._settings, self._findings = config, settings, findings
         self._said = ""
-
-    @property
-    def file(self) -> Path:
-        """Where to write."""
-        return self._session.settings.path(self._session.settings.report)
 
     def write(self) -> None:
         """Write when all that reads the results has run, also where one of ours stopped the run; not after Ctrl-C."""
@@ -169,17 +164,18 @@ class ReportFile:
 
         if why := self.write_late():
             # The user waits for this file. A run that could not write it must not look like one that did.
-            self._session.config.hook.pytest_runtest_logreport(report=failure("write report", why))
+            self._config.hook.pytest_runtest_logreport(report=failure("write report", why))
 
     def write_late(self) -> str:
         """Write the report, and return why it could not be written; empty where it was, or none is wanted."""
-        if not self._session.settings.report or not self._findings.is_there:
+        settings = self._settings.get()
+        if not settings.report or not self._findings.is_there:
             return ""
         from rag_harness.page.formats import format_of
         from rag_harness.page.report import size_said, write_report
 
-        file, tables = self.file, self._findings.tables
-        _, why = defer_errors(lambda: write_report([self._session.output], file, format_of(file), tables=tables))
+        file, tables = settings.path(settings.report), self._findings.tables
+        _, why = defer_errors(lambda: write_report([self._findings.output], file, format_of(file), tables=tables))
         if not why:
             self._said = f"report: {file} ({size_said(file)})"
         return why
@@ -296,7 +292,7 @@ class RunEnd:
     def shown(self) -> SectionsShown:
         """Knows which sections are printed."""
         usual = {section.name: section.is_usual for section in SECTIONS if section is not SHORT_SUMMARY}
-        return SectionsShown(self.session, usual, BRIEF.name)
+        return SectionsShown(self.session.config, self.session.lazy_settings, usual, BRIEF.name)
 
     @cached_property
     def earlier_turns(self) -> EarlierTurns:
@@ -343,7 +339,7 @@ class RunEnd:
     @cached_property
     def report(self) -> ReportFile:
         """Writes the report."""
-        return ReportFile(self.session, self.findings)
+        return ReportFile(self.session.config, self.session.lazy_settings, self.findings)
 
     def write_report(self) -> None:
         """Write the report now, or let it wait for the causes that it shows."""

@@ -314,11 +314,11 @@ def record_apps(session: RagSession) -> None:
     session.closing.enter_context(own_calls_covered(session.settings, session.scrub))
 
 
-def registers_apps(session: RagSession) -> bool:
-    """Return whether a selected experiment is one that another package has registered."""
+def registers_apps(experiments: Collection[str]) -> bool:
+    """Return whether another package has registered one of the experiments."""
     from rag_harness.core.registry import registered
 
-    return not session.own_experiments.isdisjoint(registered("pipelines"))
+    return not registered("pipelines").keys().isdisjoint(experiments)
 
 
 @contextmanager
@@ -405,7 +405,7 @@ def _playback(
         return None
     records = session.access.records
     return Playback(
-        own_cassettes(session, scrub),
+        own_cassettes(session.config.stash, settings, scrub),
         may_call=records,
         keep=records,
         ask_again=settings.rerecord,
@@ -433,9 +433,8 @@ class _Teller:
             self._own.used.append(about)
 
 
-def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
+def own_cassettes(stash: pytest.Stash, settings: Settings, scrub: Scrub | None) -> Cassettes:
     """Return the recordings of the user's own calls, cleaned by ``scrub``. One object a process and ``scrub``."""
-    stash, settings = session.config.stash, session.settings
     # A conftest.py of a subfolder may define another scrub.
     known = stash.setdefault(OWN_CASSETTES, {})
     if scrub not in known:

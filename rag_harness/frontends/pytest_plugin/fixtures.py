@@ -47,7 +47,7 @@ def rag_session(request: pytest.FixtureRequest, pytestconfig: pytest.Config, rag
 
     session = wake(pytestconfig)
     session.scrub, session.knows_scrub = rag_scrub, True
-    if session.experiments.tracing.is_marked or registers_apps(session):
+    if session.experiments.tracing.is_marked or registers_apps(session.own_experiments):
         _record_apps(request, session)
     return session
 

@@ -25,6 +25,7 @@ from rag_harness.frontends.pytest_plugin.trial_report import TrialReport, carrie
 from rag_harness.tables.wording import joined_names
 
 if TYPE_CHECKING:
+    from rag_harness.core.settings import Settings
     from rag_harness.frontends.pytest_plugin.collection import Collected
     from rag_harness.frontends.pytest_plugin.gates import RunGates
     from rag_harness.frontends.pytest_plugin.recorder import Recorder
@@ -50,7 +51,7 @@ class GateKeeper:
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, run: RunGates) -> None:
         self._session, self._recorder, self._record, self._run = session, recorder, record, run
-        self._findings = run.findings
+        self._findings, self.configured = run.findings, run.configured
         self._used = self._are_told = False
         self._unselected = ""
         self.verdicts: list[Verdict] = []
@@ -72,7 +73,7 @@ class GateKeeper:
         from rag_harness.runs.gates import Reference
 
         try:
-            gates, _ = self._run.gates, self._run.baseline
+            gates, _ = self.configured.all, self._run.baseline
             check_clusters(gates, self._session)
             self._session.wanted.check_judge(experiments)
         except PrerequisiteError as error:
@@ -112,9 +113,9 @@ class GateKeeper:
         if not is_used(self._session.config):
             return
         if has_failed_to_collect(self._session.config):
-            self.verdicts = [self._run.reach.not_collected(gate) for gate in self._run.gates]
+            self.verdicts = [self._run.reach.not_collected(gate) for gate in self.configured.all]
         elif self._run.reach.is_whole or self._session.settings.not_judged == "fail":
-            self.verdicts = [self._run.reach.not_in_run(gate) for gate in self._run.gates]
+            self.verdicts = [self._run.reach.not_in_run(gate) for gate in self.configured.all]
         else:
             self._unselected = self._run.reach.configured_said
         self._tell(())
@@ -170,18 +171,13 @@ class GateKeeper:
     def replaced(self) -> Sequence[str]:
         """Which gates others have replaced, a line each."""
 
-        return [*replaced_said(self._session)]
+        return [*replaced_said(self._session.config, self._session.settings)]
 
     @property
     def notes(self) -> Sequence[str]:
         """Why fewer gates than were written can stop a release, or on less than it seems, a line each."""
 
-        return [*self.replaced, *unfailing_said(self.configured), *self._run.baseline_said()]
-
-    @property
-    def configured(self) -> Sequence[Gate]:
-        """The gates that are set for this run, judged or not."""
-        return self._run.gates
+        return [*self.replaced, *unfailing_said(self.configured.all), *self._run.baseline_said()]
 
     def print_unselected(self, terminal: pytest.TerminalReporter) -> None:
         """Print which gates were not judged in a run of other tests."""
@@ -261,21 +257,21 @@ def _report(name: str, outcome: _Outcome, text: str, state: str = "") -> pytest.
 # Says which gates of a run others have replaced, and which cannot fail: fewer than were written stop a release.
 
 
-def replaced_said(session: RagSession) -> Iterator[str]:
+def replaced_said(config: pytest.Config, settings: Settings) -> Iterator[str]:
     """Yield a line for each gate that a later one has replaced, and one for those that RAG_GATE has replaced."""
     from rag_harness.runs.gates.configuration import gates_set, replaced_gates
 
-    yield from _by_environment(session)
-    for left_out, later in replaced_gates(gates_set(session.settings), session.settings.k):
+    yield from _by_environment(config, settings)
+    for left_out, later in replaced_gates(gates_set(settings), settings.k):
         yield f"gate replaced: {left_out}, by {later} (a later one on the same)"
 
 
-def _by_environment(session: RagSession) -> Iterator[str]:
+def _by_environment(config: pytest.Config, settings: Settings) -> Iterator[str]:
     """Gates of the command line are added to those of the ini file, so only RAG_GATE takes one of these away."""
     from rag_harness.frontends.pytest_plugin.options import ini
     from rag_harness.tables.wording import counted
 
-    settings, config, written = session.settings, session.config, ini(session.config).get("gate", [])
+    written = ini(config).get("gate", [])
     used = {*settings.gate, *(text for text, _ in settings.gates_elsewhere)}
     if lost := [text for text in written if text not in used]:
         of_all = "the " if len(lost) == len(written) else f"{len(lost):,} of the "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from time import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rag_harness.core.settings.loading import seconds_in
 from rag_harness.core.settings.profiles import MOCK
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rag_harness.core.settings import Settings
     from rag_harness.frontends.pytest_plugin.recorder import Recorder
     from rag_harness.frontends.pytest_plugin.run_record import RunFindings
-    from rag_harness.frontends.pytest_plugin.session import RagSession
+    from rag_harness.frontends.pytest_plugin.session import RagSession, RunCases
     from rag_harness.records.manifest import Some
     from rag_harness.runs.gates import Gate, GateRules, SuiteScores, Verdict
     from rag_harness.tables.baseline import SavedRun
@@ -218,18 +218,17 @@ def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
             check_cluster(suite, ((case, case.labels) for case in session.cases.all_of(suite)), key)
 
 
-def rules_of(session: RagSession, findings: RunFindings) -> GateRules:
+def rules_of(settings: Settings, cases: RunCases, findings: RunFindings) -> GateRules:
     """Return how gates are judged; the clusters come from the tables."""
     from rag_harness.runs.gates import GateRules
 
-    settings = session.settings
     return GateRules(
         max_unmeasured=settings.max_unmeasured,
         population=settings.population,
         cluster=settings.cluster,
         clusters=_clusters(findings),
         counts_drafts=settings.gate_unreviewed,
-        review=how_reviewed(session),
+        review=how_reviewed(settings, cases),
         skipped=lambda suite: _skipped(findings, suite),
     )
 
@@ -239,14 +238,13 @@ def _skipped(findings: RunFindings, suite: str) -> str:
     return lines.said if lines else ""
 
 
-def how_reviewed(session: RagSession) -> Callable[[str], str]:
+def how_reviewed(settings: Settings, cases: RunCases) -> Callable[[str], str]:
     """Return a function of a suite that says how its questions are reviewed: with a command, where there is one."""
 
     def review(suite: str) -> str:
         from rag_harness.runs.gates.configuration import shown_place
 
-        settings = session.settings
-        data = session.cases.data.get("" if suite == GOLDEN else session.cases.data_of(suite))
+        data = cases.data.get("" if suite == GOLDEN else cases.data_of(suite))
         file = data.golden_file if suite == GOLDEN else data.queries_file
         shown = shown_place(settings, file)
         if file.suffix != ".jsonl":
@@ -330,40 +328,18 @@ def baseline_file(settings: Settings, name: str) -> Path:
     return settings.folder("baselines") / f"{name}.json"
 
 
-class RulesFor(Protocol):
-    """Says how a gate that could be settled early is judged; other gates are judged by ``rules``."""
-
-    def __call__(self, gate: Gate, rules: GateRules, some_left: bool) -> GateRules:
-        """``some_left``: some cases were not asked, since all gates of the suite were settled."""
-        ...
-
-
-class RunGates:
+class ConfiguredGates:
     """The gates of options and of the ini file, read when they are first asked for.
 
     Args:
         session: state of the run.
-        recorder: knows what was not run.
-        findings: has the tables that gates are judged by.
-        rules_for: says how a gate that could be settled early is judged.
-        is_all_affected: whether the selected cases of a suite are all that --rag-affected-by leaves.
     """
 
-    def __init__(
-        self,
-        session: RagSession,
-        recorder: Recorder,
-        findings: RunFindings,
-        rules_for: RulesFor,
-        is_all_affected: Callable[[str, Some], bool],
-    ) -> None:
-        self._session, self._recorder, self.findings, self._rules_for = session, recorder, findings, rules_for
-        self._is_all_affected = is_all_affected
-        self._edited, self._has_digest = "", True
-        self.reach = GateReach(session, findings)
+    def __init__(self, session: RagSession) -> None:
+        self._session = session
 
     @cached_property
-    def gates(self) -> list[Gate]:
+    def all(self) -> list[Gate]:
         """The gates of the command line; those of the ini file too, if they are set for this run's data.
 
         Raises:
@@ -401,6 +377,34 @@ class RunGates:
                 found.setdefault(key, set()).add(value)
         return found
 
+
+class RunGates:
+    """The verdicts of a run's gates.
+
+    Args:
+        session: state of the run.
+        configured: the gates.
+        recorder: knows what was not run.
+        findings: has the tables that gates are judged by.
+        rules_for: says how a gate that could be settled early is judged, from how others are, and from whether some
+            cases were not asked since all gates of the suite were settled.
+        is_all_affected: whether the selected cases of a suite are all that --rag-affected-by leaves.
+    """
+
+    def __init__(
+        self,
+        session: RagSession,
+        configured: ConfiguredGates,
+        recorder: Recorder,
+        findings: RunFindings,
+        rules_for: Callable[[Gate, GateRules, bool], GateRules],
+        is_all_affected: Callable[[str, Some], bool],
+    ) -> None:
+        self._session, self._recorder, self.findings, self._rules_for = session, recorder, findings, rules_for
+        self.configured, self._is_all_affected = configured, is_all_affected
+        self._edited, self._has_digest = "", True
+        self.reach = GateReach(session, findings)
+
     @cached_property
     def baseline(self) -> SavedRun | None:
         """The run that --rag-compare names.
@@ -433,10 +437,10 @@ class RunGates:
             return self._verdict(gate, refused)
 
         if not together:
-            return [*map(judged, self.gates), *self.reach.elsewhere]
+            return [*map(judged, self.configured.all), *self.reach.elsewhere]
         from rag_harness.runs.gates.evidence import judged_together
 
-        return [*judged_together(self.gates, together, judged), *self.reach.elsewhere]
+        return [*judged_together(self.configured.all, together, judged), *self.reach.elsewhere]
 
     def _verdict(self, gate: Gate, refused: bool) -> Verdict:
         from rag_harness.runs.gates import Verdict, judge
@@ -568,7 +572,7 @@ class RunGates:
     @cached_property
     def _rules(self) -> GateRules:
 
-        return rules_of(self._session, self.findings)
+        return rules_of(self._session.settings, self._session.cases, self.findings)
 
     def _histories_said(self, gate: Gate) -> str:
         """Say that a gate compares answers to turns with different histories; empty where they have the same."""

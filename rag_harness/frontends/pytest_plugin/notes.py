@@ -12,10 +12,11 @@ from rag_harness.tables.answer_warnings import doubts, error_lines
 from rag_harness.tables.wording import counted
 
 if TYPE_CHECKING:
+    from rag_harness.core.settings import Settings
     from rag_harness.data.datasets import Data
     from rag_harness.frontends.pytest_plugin.recorder import Recorder
     from rag_harness.frontends.pytest_plugin.run_record import RunFindings
-    from rag_harness.frontends.pytest_plugin.session import RagSession
+    from rag_harness.frontends.pytest_plugin.session import RunCases
     from rag_harness.runs.gates.grammar import Gate
     from rag_harness.tables.noise import Noise
     from rag_harness.tables.suite_table import SuiteTable
@@ -29,69 +30,67 @@ def experiments_of(findings: RunFindings) -> Mapping[str, SuiteTable]:
     return {name: table for name, table in findings.tables.items() if name != GOLDEN}
 
 
-def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:
+def errors_said(findings: RunFindings, settings: Settings) -> Iterator[str]:
     """Yield the first errors that differ, each once with its number, and how many more there are."""
-    settings = session.settings
     lines, more = error_lines(experiments_of(findings).values())
     yield from lines
     if more > 0:
         yield f"… and {more} more error{'s' * (more != 1)}, in {settings.output}/ and {settings.logs}/"
 
 
-def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:
+def remarks_said(findings: RunFindings, recorder: Recorder, settings: Settings, cases: RunCases) -> Iterator[str]:
     """Yield what is to be known of the rows: drafts, contexts without a document, trials not run, rows set aside."""
     tables = experiments_of(findings)
-    yield from (*_stands_in(session), *_unchecked(tables, session), *_twice(tables, session), *_skipped(findings))
-    yield from (*_drafts(findings, session), *_placed(tables), *doubts(tables), *_settled(findings))
+    yield from (*_stands_in(settings), *_unchecked(tables, cases), *_twice(tables, cases), *_skipped(findings))
+    yield from (*_drafts(findings, settings, cases), *_placed(tables), *doubts(tables), *_settled(findings))
     yield from (said for name, each in findings.played.items() for said in each.lines(name))
-    yield from _became_of_rows(recorder, tables, session)
+    yield from _became_of_rows(recorder, tables, settings)
     yield from (*skipped_lines(findings.manifest.suites), *run_again_lines(recorder.run_again))
     yield from _stopped(findings, recorder)
 
 
-def verdict_remarks(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:
+def verdict_remarks(findings: RunFindings, recorder: Recorder, settings: Settings, cases: RunCases) -> Iterator[str]:
     """Yield those of them without which a verdict is misread: what it does not count, counts twice, or cannot see."""
     tables = experiments_of(findings)
-    yield from (*_stands_in(session), *_without_named_page(tables, session), *_twice(tables, session))
+    yield from (*_stands_in(settings), *_without_named_page(tables, cases), *_twice(tables, cases))
     yield from _skipped(findings)
-    yield from _drafts(findings, session) if not session.settings.gate_unreviewed else ()
+    yield from _drafts(findings, settings, cases) if not settings.gate_unreviewed else ()
     yield from (*_placed(tables, only_missed=True), *doubts(tables), *_lost(tables))
     yield from (*skipped_lines(findings.manifest.suites), *run_again_lines(recorder.run_again))
     yield from (*not_run_lines(recorder.not_run.values()), *_stopped(findings, recorder))
 
 
-def _stands_in(session: RagSession) -> Iterator[str]:
+def _stands_in(settings: Settings) -> Iterator[str]:
     """Say which other models a dry run has than those of its profile."""
-    yield from filter(None, [session.settings.stands_in])
+    yield from filter(None, [settings.stands_in])
 
 
-def _unchecked(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+def _unchecked(tables: Mapping[str, SuiteTable], cases: RunCases) -> Iterator[str]:
     """Say that pages which questions name may be misspelt, where no folder of documents says which there are."""
-    for folder in dict.fromkeys(data.folder for data in _taken_as_named(tables, session).values()):
+    for folder in dict.fromkeys(data.folder for data in _taken_as_named(tables, cases).values()):
         said = "pages in context_reference are taken as written, and a context has to name its page to be found"
         yield f"no folder {folder}: {said}. --rag-kb=DIR checks the names, and finds contexts without one by their text"
-    yield from _without_named_page(tables, session)
+    yield from _without_named_page(tables, cases)
 
 
-def _taken_as_named(tables: Iterable[str], session: RagSession) -> Mapping[str, Data]:
-    cases = session.cases
+def _taken_as_named(tables: Iterable[str], cases: RunCases) -> Mapping[str, Data]:
     of = {name: cases.data.get(cases.data_of(name)) for name in tables}
     return {name: data for name, data in of.items() if data.takes_pages_as_named}
 
 
-def _without_named_page(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+def _without_named_page(tables: Mapping[str, SuiteTable], cases: RunCases) -> Iterator[str]:
     """Say of which experiments no context names a page that a question names, letter by letter."""
-    for name in _taken_as_named(tables, session):
+    for name in _taken_as_named(tables, cases):
         table = tables[name]
         found = table.values(_FOUND, {}) if table.has(_FOUND) and table.totals.depth else {}
         if found and not any(found.values()):
             yield f"{name}: no context names a page of context_reference; a name has to be the same letter by letter"
 
 
-def _twice(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+def _twice(tables: Mapping[str, SuiteTable], cases: RunCases) -> Iterator[str]:
     """Say how many questions of each data ask what another asks, in the same words and with the same inputs."""
-    for name in sorted({session.cases.data_of(name) for name in tables}):
-        first, again, read = dict[str, str](), list[str](), session.cases.data.get(name).cases
+    for name in sorted({cases.data_of(name) for name in tables}):
+        first, again, read = dict[str, str](), list[str](), cases.data.get(name).cases
         for query in (case.query for case in read):
             asked = f"{' '.join(query.text.casefold().split())} {query.inputs!r}"
             if asked in first:
@@ -105,13 +104,13 @@ def _twice(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[st
             )
 
 
-def _drafts(findings: RunFindings, session: RagSession) -> Iterator[str]:
+def _drafts(findings: RunFindings, settings: Settings, cases: RunCases) -> Iterator[str]:
     """Say how many questions nobody has reviewed, and how that is done."""
     from rag_harness.frontends.pytest_plugin.gates import how_reviewed
     from rag_harness.tables.answer_warnings import draft_lines
 
-    review = how_reviewed(session)
-    no_gate = "" if session.settings.gate_unreviewed else ", and gates leave them out"
+    review = how_reviewed(settings, cases)
+    no_gate = "" if settings.gate_unreviewed else ", and gates leave them out"
     for name, table in sorted(findings.tables.items()):
         yield from (f"{line}{no_gate}: {review(name)}" for line in draft_lines({name: table}))
 
@@ -157,8 +156,7 @@ def _lost(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
         yield f"{trials} no row, lost to a crash, say; every measure counts the worst."
 
 
-def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
-    settings = session.settings
+def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], settings: Settings) -> Iterator[str]:
     yield from _lost(tables)
     if recorder.set_aside:
         rows = f"{counted(recorder.set_aside, 'row')} of an earlier run {_were(recorder.set_aside)}"

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from rag_harness.core.types import TrialId
     from rag_harness.frontends.pytest_plugin.collection import Collected
-    from rag_harness.frontends.pytest_plugin.session import RagSession
     from rag_harness.records.row import ExperimentResult
 
 
@@ -74,20 +73,20 @@ class Progress:
     """Shows the line from the first trial to the end of the run.
 
     Args:
-        session: state of the run.
+        config: of the run.
         in_flight: how many trials are under way; None if that is not known.
         is_resumed: whether the row of a trial was made by an earlier run.
     """
 
     def __init__(
         self,
-        session: RagSession,
+        config: pytest.Config,
         in_flight: Callable[[], int | None],
         is_resumed: Callable[[TrialId], bool] = lambda _: False,
     ) -> None:
         from rag_harness.core.progress import ProgressText as WorkHeard
 
-        self._config, self._in_flight, self._is_resumed = session.config, in_flight, is_resumed
+        self._config, self._in_flight, self._is_resumed = config, in_flight, is_resumed
         self._tally: TrialTally = TrialTally(0)
         self._work = WorkHeard()
         self._line: StatusLine | None = None

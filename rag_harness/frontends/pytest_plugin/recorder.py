@@ -17,6 +17,8 @@ from rag_harness.frontends.pytest_plugin.terminal import stop_tests, usage_error
 from rag_harness.frontends.pytest_plugin.trial_report import skipped_why, take_off
 
 if TYPE_CHECKING:
+    from rag_harness.core.lazy import Lazy
+    from rag_harness.core.settings import Settings
     from rag_harness.core.types import Case
     from rag_harness.evaluation.measures import Measure
     from rag_harness.frontends.pytest_plugin.collection import Collected
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from rag_harness.records.scores import ScoreLine
     from rag_harness.runs.resume_store import AdoptedRows
     from rag_harness.tables.column_cache import CacheWriter
+    from rag_harness.tables.requested_measures import WantedMeasures
 
 
 # The only writer of result files: the controller under xdist, else the single process.
@@ -263,7 +266,7 @@ class Recorder:
                 self._append(row, carried.line)
         # If two workers ran one trial, scores of the second row are dropped with that row.
         if carried.judged is not None and is_new:
-            self._take_judged(row.experiment, carried.judged)
+            self.take_judged(row.experiment, carried.judged)
 
     def _take_without_row(self, report: pytest.TestReport, carried: TrialReport, trial: TrialId) -> None:
         """Note of a report that brings no row whether its test is over, and whether it was skipped."""
@@ -315,21 +318,17 @@ class Recorder:
         if self.written is not None:
             self.written(row, line.encode())
 
-    def _take_judged(self, experiment: str, judged: Mapping[str, Any]) -> None:
-        """Take the judge, the new scores and the costs of a row's judgement."""
+    def take_judged(self, experiment: str, judged: Mapping[str, Any]) -> None:
+        """Take the judge, the new scores and the costs of a row's judgement.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         authors = [(judge, model, revision) for judge, model, revision in judged["authors"]]
         self.authors.setdefault(experiment, {}).update(dict.fromkeys(authors))
         for line in judged["lines"]:
             self._append_score(experiment, line.encode())
         self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
-
-    def take_later(self, experiment: str, judged: Mapping[str, Any]) -> None:
-        """Take what was judged of a row after the tests.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        self._take_judged(experiment, judged)
 
     def _append_score(self, experiment: str, line: bytes) -> None:
         if self.broken is not None:
@@ -532,12 +531,17 @@ class _Gold:
 class TableMeasures:
     """The measures of every run, and those that gates, slices and metamorphic checks ask for.
 
+    Args:
+        settings: of the run.
+        cases: of the run.
+        judged: knows which judged measures the run asks for.
+
     Attributes:
         wanted: what was asked for, by suite.
     """
 
-    def __init__(self, session: RagSession) -> None:
-        self._session = session
+    def __init__(self, settings: Lazy[Settings], cases: RunCases, judged: WantedMeasures) -> None:
+        self._settings, self._cases, self._judged = settings, cases, judged
         self.wanted: dict[str, dict[str, None]] = {}
 
     def want(self, suite: str, measure: str) -> None:
@@ -548,7 +552,7 @@ class TableMeasures:
         """Return the measures of a suite's table: those computed for every run, judged ones, and wanted ones."""
         from rag_harness.evaluation.measures import default_measures, measure_named
 
-        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, self._session.settings.k)}
-        played = ["goal_reached"] if self._session.cases.is_played(suite) else []
-        more = [*played, *self._session.wanted.judged_names(suite), *self.wanted.get(suite, ())]
+        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, self._settings.get().k)}
+        played = ["goal_reached"] if self._cases.is_played(suite) else []
+        more = [*played, *self._judged.judged_names(suite), *self.wanted.get(suite, ())]
         return list(kept.values()) + [measure_named(name) for name in dict.fromkeys(more) if name not in kept]

@@ -14,10 +14,12 @@ from rag_harness.frontends.pytest_plugin.terminal import stopped_said
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rag_harness.core.lazy import Lazy
+    from rag_harness.core.settings import Settings
     from rag_harness.core.types import Case
     from rag_harness.data.datasets import Data
     from rag_harness.frontends.pytest_plugin.recorder import Recorder, TableMeasures
-    from rag_harness.frontends.pytest_plugin.session import RagSession
+    from rag_harness.frontends.pytest_plugin.session import RagSession, RunCases
     from rag_harness.records.cases import StoredCase
     from rag_harness.records.golden_result import RetrievalCase, RetrievalResult
     from rag_harness.records.manifest import EndsAgain, RunManifest, SkippedLines, SuiteRecord
@@ -37,8 +39,8 @@ _FIRST_SKIPPED = 20
 class RunData:
     """The data of a run by the names that ``run.json`` gives them: ``queries``, ``golden``, or that of named data."""
 
-    def __init__(self, session: RagSession) -> None:
-        self._session = session
+    def __init__(self, settings: Lazy[Settings], cases: RunCases) -> None:
+        self._settings, self._cases = settings, cases
 
     def name_of(self, suite: str) -> str:
         """Return the name of the data that a suite is asked about."""
@@ -46,11 +48,11 @@ class RunData:
 
         if suite == GOLDEN:
             return GOLDEN
-        return (self._session.cases.data_of(suite) or QUERIES) + PLAYED * self._session.cases.is_played(suite)
+        return (self._cases.data_of(suite) or QUERIES) + PLAYED * self._cases.is_played(suite)
 
     def own_cases_of(self, suite: str) -> str:
         """Return the name of a suite's own file of cases; empty if its answers owe what all to the same data owe."""
-        is_own = suite != GOLDEN and not self._session.cases.is_like_its_data(suite)
+        is_own = suite != GOLDEN and not self._cases.is_like_its_data(suite)
         return f"{self.name_of(suite)}+{suite}" if is_own else ""
 
     def of(self, name: str) -> Data:
@@ -58,7 +60,7 @@ class RunData:
         from rag_harness.records.manifest import PLAYED, QUERIES
 
         plain = name.removesuffix(PLAYED)
-        return self._session.cases.data.get("" if plain in (QUERIES, GOLDEN) else plain)
+        return self._cases.data.get("" if plain in (QUERIES, GOLDEN) else plain)
 
     def cases(self, name: str) -> list[Case]:
         """Return the cases of the data of that name."""
@@ -69,7 +71,7 @@ class RunData:
     def digests(self, names: Collection[str]) -> dict[str, str]:
         """Return the digests of the data that were used. Two runs are comparable if they share them."""
         found = {name: self.digest(name) for name in names}
-        if self._session.settings.save or self._session.settings.compare:
+        if self._settings.get().save or self._settings.get().compare:
             found |= self._documents(names)
         return found
 
@@ -83,7 +85,7 @@ class RunData:
 
         if name != GOLDEN:
             return self.of(name).queries_digest
-        settings = self._session.settings
+        settings = self._settings.get()
         golden = settings.path(settings.golden)
         return settings.dataset or (file_digest(golden) if golden.is_file() else "")
 
@@ -131,7 +133,7 @@ class RunRecord:
 
     def __init__(self, session: RagSession, arrivals: Recorder, measures: TableMeasures) -> None:
         self._session, self._arrivals, self._measures = session, arrivals, measures
-        self._data = RunData(session)
+        self._data = RunData(session.lazy_settings, session.cases)
         self._selected: dict[TrialId, None] = {}
         self._left = False
         self._case_digests: dict[str, str] = {}

@@ -17,6 +17,7 @@ from rag_harness.frontends.pytest_plugin.session import RagSession
 from rag_harness.frontends.pytest_plugin.terminal import usage_error, write_lines, write_section
 
 if TYPE_CHECKING:
+    from rag_harness.core.lazy import Lazy
     from rag_harness.core.settings import Settings
     from rag_harness.core.types import Case
     from rag_harness.frontends.pytest_plugin.derived_runs import Attribution
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from rag_harness.frontends.pytest_plugin.readiness import RecordingReport
     from rag_harness.frontends.pytest_plugin.recorder import Recorder, TableMeasures
     from rag_harness.frontends.pytest_plugin.run_record import RunFindings
+    from rag_harness.frontends.pytest_plugin.session import RunCases
     from rag_harness.tables.brief import Brief
     from rag_harness.tables.brief_lines import Line
+    from rag_harness.tables.requested_measures import WantedMeasures
     from rag_harness.tables.suite_table import SuiteTable
 
 
@@ -107,7 +110,7 @@ class BriefSection:
         if quiet:
             origins = [Line(text, "") for text in self._gates.origins]
             return quiet_lines(brief, output, width, origins=origins, notes=[*self._verdict_notes()])
-        is_open = bool(self._gates.configured) and not self._gates.verdicts
+        is_open = bool(self._gates.configured.all) and not self._gates.verdicts
         has_report = bool(self._session.settings.report)
         return brief_lines(brief, output, width, has_report=has_report, is_open=is_open, notes=[*self._notes()])
 
@@ -124,8 +127,8 @@ class BriefSection:
         missing = missing_said(self._findings.noises, self._session.settings.output)
         yield from (Line(text, "red") for text in missing)
         remarks = [*self._gates.notes, *self._gates.not_judged_said()]
-        remarks += not_looked_up(self._session, self._findings)
-        remarks += verdict_remarks(self._findings, self._recorder, self._session)
+        remarks += not_looked_up(self._session.settings, self._session.cases, self._findings)
+        remarks += verdict_remarks(self._findings, self._recorder, self._session.settings, self._session.cases)
         yield from (Line(text, "yellow") for text in remarks)
 
     def _notes(self) -> Iterator[Line]:
@@ -147,16 +150,16 @@ class BriefSection:
         noises, output = self._findings.noises, self._session.settings.output
 
         yield from (Line(text, "") for text in languages_noted(self._findings.manifest.suites.values()))
-        yield from (Line(text, "red") for text in errors_said(self._findings, self._session))
+        yield from (Line(text, "red") for text in errors_said(self._findings, self._session.settings))
         yield from (Line(text, "red") for text in missing_said(noises, output))
-        tables, gates = self._findings.tables, self._gates.configured
+        tables, gates = self._findings.tables, self._gates.configured.all
         # The section of the gates says it, too, where it is printed.
         is_said = self._is_told_in_full
         remarks = [*self._gates.notes, *([] if is_said else self._gates.not_judged_said())]
         remarks += [*first_answers_said(noises, gates), *retries_said(tables)]
         remarks += not_gated_lines(tables, gates)
-        remarks += not_looked_up(self._session, self._findings)
-        remarks += remarks_said(self._findings, self._recorder, self._session)
+        remarks += not_looked_up(self._session.settings, self._session.cases, self._findings)
+        remarks += remarks_said(self._findings, self._recorder, self._session.settings, self._session.cases)
         remarks += [*self._recording.unused_lines(), *self._worker_cost.lines()]
         yield from (Line(text, "yellow") for text in remarks)
 
@@ -178,8 +181,16 @@ class SummarySection:
         """Print the figures of the trials."""
         if not self._has_trials:
             return
+        from rag_harness.frontends.pytest_plugin.notes import errors_said, experiments_of, remarks_said
+        from rag_harness.tables.summary import answers_by, speed_lines, stage_lines, summarise, summary_lines
 
-        write_summary(terminal, self._recorder, self._findings, self._session, self._recording.unused_lines())
+        settings, cases = self._session.settings, self._session.cases
+        tables = experiments_of(self._findings)
+        about = f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}"
+        lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
+        lines += [*remarks_said(self._findings, self._recorder, settings, cases), *self._recording.unused_lines()]
+        write_section(terminal, "rag", [about, *lines])
+        write_lines(terminal, errors_said(self._findings, settings), red=True)
 
     def print_scorecard(self, terminal: pytest.TerminalReporter) -> None:
         """Print the judged scores and the judge's name, if anything was judged."""
@@ -262,8 +273,9 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     )
     said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(selected, settings)}"
     said = f"{_counted(len(trials), 'trial')}, {said}"
-    left_out = f"{_skipped_lines(session, selected)}{_unread(session, selected)}"
-    whose = f"{_other_model(settings)}{_played_by(session, selected)}{_judged_by(session, selected)}"
+    left_out = f"{_skipped_lines(settings, session.cases, selected)}{_unread(settings, session.cases, selected)}"
+    played_by = _played_by(settings, session.cases, selected)
+    whose = f"{_other_model(settings)}{played_by}{_judged_by(settings, session.wanted, selected)}"
     return f"rag: {said}{asked}{whose}{left_out}"
 
 
@@ -279,12 +291,12 @@ def _other_model(settings: Settings) -> str:
     )
 
 
-def _skipped_lines(session: RagSession, selected: Collected) -> str:
+def _skipped_lines(settings: Settings, cases: RunCases, selected: Collected) -> str:
     """Name the lines of questions that could not be used, if the run may go on without them."""
-    if session.settings.bad_queries != "skip":
+    if settings.bad_queries != "skip":
         return ""
-    data = {session.cases.data_of(trial.experiment) for trial in selected.trials}
-    return _listed("skipped", [each for name in sorted(data) for each in session.cases.data.get(name).skipped])
+    data = {cases.data_of(trial.experiment) for trial in selected.trials}
+    return _listed("skipped", [each for name in sorted(data) for each in cases.data.get(name).skipped])
 
 
 def _listed(what: str, lines: Sequence[str]) -> str:
@@ -292,35 +304,35 @@ def _listed(what: str, lines: Sequence[str]) -> str:
     return "".join(f"\nrag: {what}: {line}" for line in [*lines[:MOST_ERRORS], *more])
 
 
-def _unread(session: RagSession, selected: Collected) -> str:
+def _unread(settings: Settings, cases: RunCases, selected: Collected) -> str:
     """Name the documents that were not read, if the run may go on without them."""
-    if session.settings.unreadable != "skip":
+    if settings.unreadable != "skip":
         return ""
     from rag_harness.core.errors import PrerequisiteError
 
     try:
-        data = {session.cases.data_of(trial.experiment) for trial in selected.trials}
-        lines = [each.line for name in sorted(data) for each in session.cases.data.get(name).unread]
+        data = {cases.data_of(trial.experiment) for trial in selected.trials}
+        lines = [each.line for name in sorted(data) for each in cases.data.get(name).unread]
     except PrerequisiteError:
         return ""  # the preparation of the experiment reports it
-    lost = "".join(f"\nrag: {line}" for line in (_lost_gold(session, selected) if lines else ()))
+    lost = "".join(f"\nrag: {line}" for line in (_lost_gold(cases, selected) if lines else ()))
     return f"{_listed('left out', lines)}{lost}"
 
 
-def _lost_gold(session: RagSession, selected: Collected) -> Iterator[str]:
-    asked = {(session.cases.data_of(trial.experiment), trial.query_id) for trial in selected.trials}
-    lost_of = {name: session.cases.data.get(name).lost_gold for name, _ in asked}
+def _lost_gold(cases: RunCases, selected: Collected) -> Iterator[str]:
+    asked = {(cases.data_of(trial.experiment), trial.query_id) for trial in selected.trials}
+    lost_of = {name: cases.data.get(name).lost_gold for name, _ in asked}
     lost = [query_id for name, query_id in sorted(asked) if query_id in lost_of[name]]
     if lost:
         named = ", ".join(lost[:MOST_ERRORS]) + (", …" if len(lost) > MOST_ERRORS else "")
         yield f"{len(lost)} of {len(asked)} questions have gold in files that were left out: {named}"
 
 
-def _judged_by(session: RagSession, selected: Collected) -> str:
+def _judged_by(settings: Settings, wanted: WantedMeasures, selected: Collected) -> str:
     from rag_harness.core.errors import PrerequisiteError
 
     try:
-        if not any(session.wanted.judged_names(name) for name in {trial.experiment for trial in selected.trials}):
+        if not any(wanted.judged_names(name) for name in {trial.experiment for trial in selected.trials}):
             return ""
     except PrerequisiteError:
         return ""  # the reader of the gates reports it
@@ -329,7 +341,6 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
     from rag_harness.records.experiment_names import panel_label
     from rag_harness.tables.summary import judge_said, one_family
 
-    settings = session.settings
     each = settings_of_judges(settings)
     judges = [_judge_and_model(judge) for judge in each]
     alone = "" if settings.panel else judge_said(*judges[0], traits_of(each[0]).asks_model)
@@ -338,15 +349,15 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
     return "".join(f"\nrag: {line}" for line in (f"judged by {said}", *kin))
 
 
-def _played_by(session: RagSession, selected: Collected) -> str:
+def _played_by(settings: Settings, cases: RunCases, selected: Collected) -> str:
     """Say who plays the users of scenarios, and who looks whether a model keeps to them; empty without scenarios."""
-    if not any(session.cases.is_played(name) for name in {trial.experiment for trial in selected.trials}):
+    if not any(cases.is_played(name) for name in {trial.experiment for trial in selected.trials}):
         return ""
     from rag_harness.evaluation.judges.traits import asks_a_model
     from rag_harness.models.endpoints import settings_of_judges
     from rag_harness.pipelines.simulated_user import played_by
 
-    settings, looked_at = session.settings, ""
+    looked_at = ""
     if settings.user_model:
         judges = [" ".join(_judge_and_model(each)) for each in settings_of_judges(settings)]
         looked_at = f", kept to their scenarios by rules{' and ' + ', '.join(judges) if asks_a_model(settings) else ''}"
@@ -378,25 +389,6 @@ def _answers_by(selected: Collected, settings: Settings) -> str:
     return "; ".join([*said, *([f"of {', '.join(sorted(own))} by a pipeline of your own"] if own else [])])
 
 
-def write_summary(
-    terminal: pytest.TerminalReporter,
-    recorder: Recorder,
-    findings: RunFindings,
-    session: RagSession,
-    more: Sequence[str],
-) -> None:
-    """Write the section of the terminal summary; ``more`` are lines of other parts."""
-    from rag_harness.frontends.pytest_plugin.notes import errors_said, experiments_of, remarks_said
-    from rag_harness.tables.summary import answers_by, speed_lines, stage_lines, summarise, summary_lines
-
-    settings = session.settings
-    tables = experiments_of(findings)
-    about = f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}"
-    lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
-    write_section(terminal, "rag", [about, *lines, *remarks_said(findings, recorder, session), *more])
-    write_lines(terminal, errors_said(findings, session), red=True)
-
-
 def _counted(n: int, one: str) -> str:
     return f"{n} {one}" if n == 1 else f"{n} {one}s"
 
@@ -405,7 +397,7 @@ _FEW = 5
 _TEXTS = {"document": "documents", "query": "queries"}
 
 
-def not_looked_up(session: RagSession, findings: RunFindings) -> Iterator[str]:
+def not_looked_up(settings: Settings, cases: RunCases, findings: RunFindings) -> Iterator[str]:
     """Say which questions of a golden set name no page, where one was looked up: a forgotten page is not seen."""
     if GOLDEN not in findings.tables:
         return
@@ -413,7 +405,7 @@ def not_looked_up(session: RagSession, findings: RunFindings) -> Iterator[str]:
     from rag_harness.runs.gates.configuration import shown_place
     from rag_harness.tables.wording import counted, listed
 
-    data = session.cases.data.get("")
+    data = cases.data.get("")
     try:
         left = data.golden_set.without_page
     except DataError:
@@ -422,7 +414,7 @@ def not_looked_up(session: RagSession, findings: RunFindings) -> Iterator[str]:
         name = counted(len(left), "question")
         verb, them = ("names", "it") if len(left) == 1 else ("name", "them")
         yield (
-            f"{name} of {shown_place(session.settings, data.golden_file)} {verb} no page in context_reference, so the "
+            f"{name} of {shown_place(settings, data.golden_file)} {verb} no page in context_reference, so the "
             f"golden suite does not ask {them}: {listed(left, _FEW)}"
         )
 
@@ -447,7 +439,7 @@ class GoldenSection:
         if GOLDEN in self._findings.tables:
             table = self._findings.tables[GOLDEN]
             lines += [*golden_lines(table, self._findings.retrievals), *draft_lines({GOLDEN: table})]
-        lines += not_looked_up(self._session, self._findings)
+        lines += not_looked_up(self._session.settings, self._session.cases, self._findings)
         write_section(terminal, "rag golden", lines)
 
     def _about_retrieval(self) -> str:
@@ -483,13 +475,14 @@ class SectionsShown:
     """Reads the option. Without it the verbosity decides: -v prints all sections, -q only the run in brief.
 
     Args:
-        session: state of the run.
+        config: of the run.
+        settings: of the run.
         usual: the sections that can be chosen, and whether each is printed where nothing chooses.
         brief: the section that is left with -q.
     """
 
-    def __init__(self, session: RagSession, usual: Mapping[str, bool], brief: str) -> None:
-        self._session, self._usual, self._brief = session, usual, brief
+    def __init__(self, config: pytest.Config, settings: Lazy[Settings], usual: Mapping[str, bool], brief: str) -> None:
+        self._config, self._settings, self._usual, self._brief = config, settings, usual, brief
 
     def collection_done(self, _: Collected) -> None:
         """Check the names before anything runs.
@@ -508,7 +501,7 @@ class SectionsShown:
         return name in self._chosen(self._named())
 
     def _chosen(self, named: Sequence[str]) -> Collection[str]:
-        verbosity = self._session.config.get_verbosity()
+        verbosity = self._config.get_verbosity()
         if ALL in named or (not named and verbosity > 0):
             return self._usual
         if named:
@@ -516,17 +509,23 @@ class SectionsShown:
         return [self._brief] if verbosity < 0 else [name for name, is_usual in self._usual.items() if is_usual]
 
     def _named(self) -> list[str]:
-        return [name.strip() for text in self._session.settings.sections for name in text.split(",") if name.strip()]
+        return [name.strip() for text in self._settings.get().sections for name in text.split(",") if name.strip()]
 
 
 # ``--rag-slices``: checks the option before anything runs, and asks for the measures that it names.
 
 
 class Slices:
-    """Reads the option, and adds its measures to the tables."""
+    """Reads the option, and adds its measures to the tables.
 
-    def __init__(self, session: RagSession, measures: TableMeasures) -> None:
-        self._session, self._measures = session, measures
+    Args:
+        settings: of the run.
+        cases: of the run.
+        measures: of the run's tables.
+    """
+
+    def __init__(self, settings: Lazy[Settings], cases: RunCases, measures: TableMeasures) -> None:
+        self._settings, self._cases, self._measures = settings, cases, measures
 
     def collection_done(self, selected: Collected) -> None:
         """Check the keys against the cases of the experiments that were selected.
@@ -535,7 +534,7 @@ class Slices:
             pytest.UsageError: the option cannot be read, or a key is in no case.
         """
         experiments = sorted({trial.experiment for trial in selected.trials})
-        if not experiments or not self._session.settings.slices:
+        if not experiments or not self._settings.get().slices:
             return
         from rag_harness.core.errors import PrerequisiteError
 
@@ -550,9 +549,9 @@ class Slices:
     def _read(self, experiments: Collection[str]) -> list[str]:
         from rag_harness.tables.requested_measures import check_slice_keys, measures_of, read_slices
 
-        session, settings = self._session, self._session.settings
+        settings = self._settings.get()
         asked = read_slices(settings.slices, settings.k)
-        keys = _keys(case for name in experiments for case in session.cases.all_of(name))
+        keys = _keys(case for name in experiments for case in self._cases.all_of(name))
         # The ini file is for all data that it names. A single run need not use all of them.
         check_slice_keys(asked, keys if all(each.key in keys for each in asked) else keys | self._keys_elsewhere())
         return measures_of(settings.slices, settings.k)
@@ -562,9 +561,9 @@ class Slices:
         from rag_harness.core.errors import PrerequisiteError
 
         found: set[str] = set()
-        for name in self._session.cases.data.names:
+        for name in self._cases.data.names:
             with suppress(PrerequisiteError):
-                data = self._session.cases.data.get(name)
+                data = self._cases.data.get(name)
                 found |= _keys([*data.cases, *data.scenarios])
         return found
 

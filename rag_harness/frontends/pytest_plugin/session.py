@@ -307,22 +307,22 @@ class RagSession:
         self.deselected: set[str] = set()
         # Errors in the data. The first test that meets one reports it.
         self.refused: set[str] = set()
-        self._settings, self._share = Lazy(self._read_settings), Lazy(self._share_of_settings)
+        self.lazy_settings, self._share = Lazy(self._read_settings), Lazy(self._share_of_settings)
         self._parts, self._golden = Lazy(self._make_parts), Lazy(self._make_golden)
-        self.snapshots = Snapshots(config, self._settings)
-        self.cases = RunCases(self._settings, self.snapshots)
-        self.histories = Histories(self._settings, self.cases)
-        self.experiments = Experiments(self._settings, self.cases, self._parts, self._golden)
+        self.snapshots = Snapshots(config, self.lazy_settings)
+        self.cases = RunCases(self.lazy_settings, self.snapshots)
+        self.histories = Histories(self.lazy_settings, self.cases)
+        self.experiments = Experiments(self.lazy_settings, self.cases, self._parts, self._golden)
         is_traced = self.experiments.tracing.is_of
-        self.identities = Identities(self._settings, self._parts, self._golden, is_traced)
+        self.identities = Identities(self.lazy_settings, self._parts, self._golden, is_traced)
         self._versions = Lazy(lambda: versions_for_workers(self.settings))
-        self.wanted = WantedMeasures(self._settings.get, self.cases.of)
+        self.wanted = WantedMeasures(self.lazy_settings.get, self.cases.of)
         self._pages: dict[str, dict[str, str]] = {}
 
     @property
     def settings(self) -> Settings:
         """The effective settings; logged once, with keys masked."""
-        return self._settings.get()
+        return self.lazy_settings.get()
 
     def _read_settings(self) -> Settings:
         from rag_harness.core.package import remember_in
@@ -393,16 +393,18 @@ class RagSession:
     def _make_parts(self) -> RunParts:
         from rag_harness.pipelines.parts import RunParts
 
-        # Looked up for each text: the costs of a recording run are estimated before the fixture exists.
-        scrub = lambda text: self.scrub(text) if self.scrub else text  # noqa: E731
         parts = RunParts(
-            self.share, scrub, self.cases.data, self._leased_meter() if self.settings.engine == "ray" else None
+            self.share, self._scrubbed, self.cases.data, self._leased_meter() if self.settings.engine == "ray" else None
         )
         # The controller of an xdist run asks services once, on behalf of its workers and itself.
         for_workers = self.versions_for_workers if is_controller(self.config) else {}
         parts.told_versions = VERSIONS.received(self.config) or for_workers
         self.closing.callback(parts.flush)
         return parts
+
+    def _scrubbed(self, text: str) -> str:
+        # Looked up for each text: the costs of a recording run are estimated before the fixture exists.
+        return self.scrub(text) if self.scrub else text
 
     @property
     def versions_for_workers(self) -> dict[str, dict[str, str]]:

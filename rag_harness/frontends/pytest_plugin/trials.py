@@ -75,7 +75,11 @@ class RunResources:
         self.engine: Lazy[Engine] = Lazy(self._make_engine)
         self.journal, self.stored = Lazy(self._open_journal), Lazy(self._read_stored)
         self.prompts, self.workplace = Lazy(self._open_prompts), Lazy(self._find_workplace)
-        session.ledger = lambda: getattr(self.workplace.get(), "ledger", None)
+        session.ledger = self._ledger
+
+    def _ledger(self) -> Any:
+        """Return the ledger of the cluster, where trials are answered on one."""
+        return getattr(self.workplace.get(), "ledger", None)
 
     def opens(self) -> bool:
         """Return whether the workplace was opened just now: opening it may have brought rows."""
@@ -155,7 +159,6 @@ class RunResources:
         stored.look_for_the_dead()
         return stored
 
-    @property
     def in_flight(self) -> int | None:
         """The number of running trials; None without an engine, as in the controller of an xdist run."""
         engine = self.engine.made
