@@ -14,6 +14,14 @@ HEAVY = [
     "polars", "pyarrow", "pydantic", "pypdf", "qdrant_client", "qdrant_edge", "rich",
     "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers", "vcr",
 ]  # fmt: skip
+PLUGIN = "frontends.pytest_plugin"
+LIGHT = [
+    *("core", "core.errors", "core.files", "core.package"),
+    *("core.settings", "core.settings.removed", "core.settings.table", "frontends", PLUGIN),
+    *(f"{PLUGIN}.{name}" for name in ("activation", "fixtures", "hookspecs", "options", "stash")),
+    *("pipelines", "pipelines.experiments", "studies", "studies.experiments"),
+]
+"""All that is imported of ours where nothing is asked: it declares options, markers and fixtures."""
 COLD = pytest.mark.usefixtures("cold_python")
 # Other people's plugins, installed beside ours, import some of these themselves.
 ALONE = ["-p", "no:anyio", "-p", "no:_hypothesis_pytestplugin", "-p", "no:hypothesispytest", "-p", "no:syrupy"]
@@ -31,6 +39,24 @@ def test_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
     )
     result = pytester.runpytest_subprocess(*ALONE)
     result.assert_outcomes(passed=1)
+
+
+@COLD
+def test_imports_little_of_ours(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        import sys
+
+        def pytest_unconfigure():
+            ours = {name.removeprefix("rag_harness.") for name in sys.modules if name.startswith("rag_harness.")}
+            print("ours:", *sorted(ours))
+        """
+    )
+    pytester.makepyfile("import pytest\n@pytest.mark.parametrize('a', [1, 2])\ndef test_one(a, tmp_path): assert a < 2")
+    said = pytester.runpytest_subprocess(*ALONE, "-s")
+    said.assert_outcomes(passed=1, failed=1)
+    found = next(line for line in said.outlines if line.startswith("ours:")).removeprefix("ours: ").split()
+    assert found == LIGHT, "a suite that does not use the plugin waits for what is imported here"
 
 
 def test_writes_no_file_and_no_line(pytester: pytest.Pytester) -> None:

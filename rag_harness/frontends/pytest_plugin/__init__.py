@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from rag_harness.core.errors import SettingsError
-from rag_harness.core.escaping import terminal_block, terminal_line
 from rag_harness.frontends.pytest_plugin import activation, hookspecs
 from rag_harness.frontends.pytest_plugin.fixtures import (
     rag_golden_id,
@@ -30,14 +29,8 @@ from rag_harness.frontends.pytest_plugin.fixtures import (
     rag_traced,
     rag_trial,
 )
-from rag_harness.frontends.pytest_plugin.items import (
-    is_marked_itself,
-    trial_id_of,
-)
 from rag_harness.frontends.pytest_plugin.options import add_options, hint_at_misspelt, is_used
-from rag_harness.frontends.pytest_plugin.stash import RUN_ALONE, SESSION, TRIALS
-from rag_harness.frontends.pytest_plugin.terminal import make_inert, usage_error, write_lines
-from rag_harness.frontends.pytest_plugin.trial_report import carried_by
+from rag_harness.frontends.pytest_plugin.stash import CARRIED, RUN_ALONE, SESSION, TRIALS
 
 __all__ = [
     "rag_golden_id",
@@ -67,6 +60,8 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
     try:
         hint_at_misspelt(parser, args)
     except SettingsError as error:
+        from rag_harness.frontends.pytest_plugin.terminal import usage_error
+
         raise usage_error(error) from None
 
 
@@ -102,6 +97,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """Warn if another distribution brings this package or its command. Only in a suite that uses the plugin."""
     if not is_used(config):
         return []
+    from rag_harness.core.escaping import terminal_line
     from rag_harness.core.package import strangers
 
     return [terminal_line(f"rag: WARNING: {each}") for each in strangers()]
@@ -119,6 +115,7 @@ def _check_usage(config: pytest.Config) -> None:
     from rag_harness.core.errors import PrerequisiteError
     from rag_harness.frontends.pytest_plugin.collection import check_marker_expression
     from rag_harness.frontends.pytest_plugin.run_marker import refused
+    from rag_harness.frontends.pytest_plugin.terminal import usage_error
 
     try:
         session = activation.wake(config)
@@ -170,7 +167,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from rag_harness.frontends.pytest_plugin import collection as collect
 
         collect.parametrize_trials(metafunc, activation.wake(metafunc.config))
-    elif is_marked_itself(metafunc.definition):
+    elif any(mark.name == "rag_expect" for mark in metafunc.definition.own_markers):
         from rag_harness.frontends.pytest_plugin.collection import check_marked
 
         check_marked(metafunc.definition)
@@ -178,9 +175,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_report_teststatus(report: Any) -> Any:
     """Show a miss of the golden suite as ``m``."""
-    if carried_by(report).is_miss:
-        return "missed", "m", ("MISS", {"yellow": True})
-    return None
+    if not hasattr(report, CARRIED):
+        return None
+    from rag_harness.frontends.pytest_plugin.trial_report import carried_by
+
+    return ("missed", "m", ("MISS", {"yellow": True})) if carried_by(report).is_miss else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -217,12 +216,18 @@ def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, Any, 
     """Record and replay what a user's own pipeline calls while its fixtures make it."""
     item = getattr(request, "_pyfuncitem", None)
     session = request.config.stash.get(SESSION, None)
-    if session is None or item is None or trial_id_of(item) is None or not session.access.covers_own_calls:
+    if session is None or item is None or not _has_trial(item) or not session.access.covers_own_calls:
         return (yield)
     from rag_harness.frontends.pytest_plugin.experiments import making_app
 
     with making_app(session, item, fixturedef):
         return (yield)
+
+
+def _has_trial(item: pytest.Item) -> bool:
+    from rag_harness.frontends.pytest_plugin.items import trial_id_of
+
+    return trial_id_of(item) is not None
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
@@ -237,7 +242,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Let the report of a trial's test carry what the test has brought."""
     report = yield
-    if trial_id_of(item) is not None:
+    if SESSION in item.config.stash and _has_trial(item):
         from rag_harness.frontends.pytest_plugin.reports import fill
 
         fill(item, call, report)
@@ -251,6 +256,8 @@ def pytest_make_collect_report(
     """Make the message of a failed collection inert: it may quote the questions that could not become tests."""
     report = yield
     if report.failed and is_used(collector.config):
+        from rag_harness.frontends.pytest_plugin.terminal import make_inert
+
         make_inert(report)
     return report
 
@@ -259,6 +266,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     """Say what is about to run, if there is a trial to run. A worker has no terminal to say it in."""
     if SESSION not in config.stash or hasattr(config, "workerinput"):
         return []
+    from rag_harness.core.escaping import terminal_block
     from rag_harness.frontends.pytest_plugin.collection import (
         brought_line,
         hint_without_tests,
@@ -282,6 +290,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what wakes the plugin if a variable alone asks for experiments."""
     if SESSION not in config.stash and (said := activation.hint_at_waking(config)):
+        from rag_harness.frontends.pytest_plugin.terminal import write_lines
+
         write_lines(terminalreporter, [said])
 
 

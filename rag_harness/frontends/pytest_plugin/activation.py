@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rag_harness.frontends.pytest_plugin.stash import CAUSES_DUE, OWED, RECORDER, SESSION, TRIALS
-from rag_harness.frontends.pytest_plugin.trial_report import carried_by
+from rag_harness.frontends.pytest_plugin.stash import CARRIED, CAUSES_DUE, OWED, RECORDER, SESSION, TRIALS
 
 if TYPE_CHECKING:
     import pytest
@@ -88,11 +87,12 @@ class LazyActivation:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Wake the run and hand over the result, if nothing has taken it yet."""
-        if SESSION in self._config.stash or carried_by(report).row is None:
+        if SESSION in self._config.stash or not hasattr(report, CARRIED):
             return
+        from rag_harness.frontends.pytest_plugin.trial_report import carried_by
         from rag_harness.frontends.pytest_plugin.workers import is_worker
 
-        if not is_worker(self._config):
+        if carried_by(report).row is not None and not is_worker(self._config):
             wake(self._config)
             self._config.stash[RECORDER].pytest_runtest_logreport(report)
 

@@ -8,7 +8,6 @@ import pytest
 
 from rag_harness.frontends.pytest_plugin.activation import wake
 from rag_harness.frontends.pytest_plugin.stash import NOT_RUN, OWED, REFUSED, RESULT, RETRIEVAL, TRIALS
-from rag_harness.frontends.pytest_plugin.terminal import failed, stop_tests
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -117,6 +116,7 @@ def rag_result(
 ) -> ExperimentResult:
     """Return the result of the test's trial; a failed trial is a result too."""
     from rag_harness.frontends.pytest_plugin.items import made_in, own_fixture
+    from rag_harness.frontends.pytest_plugin.terminal import stop_tests
 
     if rag_scrub is not rag_session.scrub:
         raise pytest.UsageError("rag_scrub has two definitions, but trials share one: define it beside the ini file.")
@@ -173,6 +173,7 @@ def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_g
     result, and so the gates fail.
     """
     from rag_harness.core.errors import CriticalError, PrerequisiteError
+    from rag_harness.frontends.pytest_plugin.terminal import failed
 
     golden = rag_session.golden
     if golden.broken:
@@ -246,6 +247,7 @@ class _halting:  # noqa: N801 - a context manager reads as a verb
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         from rag_harness.core.errors import CriticalError, PrerequisiteError
+        from rag_harness.frontends.pytest_plugin.terminal import failed, stop_tests
 
         if isinstance(error, (CriticalError, PrerequisiteError)):
             self._request.node.stash[REFUSED] = str(error)

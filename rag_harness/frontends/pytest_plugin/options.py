@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from rag_harness.core.errors import DataError, SettingsError, meant
 from rag_harness.core.settings import Settings, env_name, help_sentence, options
 from rag_harness.core.settings.removed import refuse_removed
-from rag_harness.core.types import GOLDEN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -255,6 +254,8 @@ def _is_typed(config: pytest.Config, flags: Sequence[str]) -> bool:
 
 def how_to_select(suites: Sequence[str], markers: Collection[str]) -> str:
     """Return what to type to select suites: their markers, or the names of their tests."""
+    from rag_harness.core.types import GOLDEN
+
     if GOLDEN in suites:
         return "run the test that uses rag_retrieval"
     by = "-m" if all(suite in markers and suite.isidentifier() for suite in suites) else "-k"

@@ -1,4 +1,4 @@
-"""The keys under which the plugin keeps its objects on pytest's config and items."""
+"""The keys under which the plugin keeps its objects on pytest's config, items and reports."""
 
 from __future__ import annotations
 
@@ -47,3 +47,8 @@ RETRIEVAL: pytest.StashKey[RetrievalResult] = pytest.StashKey()
 FAILED: pytest.StashKey[bool] = pytest.StashKey()
 """Whether the test has failed on a result: if it begins again, a plugin runs it again."""
 RUN_AGAIN: pytest.StashKey[RunAgainOn] = pytest.StashKey()
+
+# On a report.
+
+CARRIED = "rag_trial"
+"""The attribute with what the report carries; ``trial_report.py`` puts it on and takes it off."""

@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rag_harness.frontends.pytest_plugin.stash import NOT_RUN, OWED, RESULT, RUN_AGAIN, SESSION, TRIALS
+from rag_harness.frontends.pytest_plugin.stash import CARRIED, NOT_RUN, OWED, RESULT, RUN_AGAIN, SESSION, TRIALS
 from rag_harness.frontends.pytest_plugin.terminal import stop_tests
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ RunAgainOn: TypeAlias = Literal["new", "same"]
 """Which answer a test that is run again looks at."""
 EndedTurn: TypeAlias = tuple[str, str, str, bool]
 """A turn that its user never came to: experiment, query, reason, whether the user left its role."""
-_CARRIED = "rag_trial"
-"""The attribute of a report. It is a dict: xdist sends plain types only."""
 
 
 @dataclass(frozen=True)
@@ -116,16 +114,16 @@ _FIELDS = fields(TrialReport)
 
 
 def put_on(report: pytest.TestReport, carried: TrialReport) -> None:
-    """Let a report carry this, and nothing else."""
-    vars(report).pop(_CARRIED, None)
+    """Let a report carry this, and nothing else. It is put on as a dict: xdist sends plain types only."""
+    vars(report).pop(CARRIED, None)
     filled = {each.name: value for each in _FIELDS if (value := getattr(carried, each.name)) != each.default}
     if filled:
-        vars(report)[_CARRIED] = filled
+        vars(report)[CARRIED] = filled
 
 
 def carried_by(report: Any) -> TrialReport:
     """Return what a report carries, and leave it there."""
-    found: Mapping[str, Any] | None = getattr(report, _CARRIED, None)
+    found: Mapping[str, Any] | None = getattr(report, CARRIED, None)
     return TrialReport(**found) if found else _EMPTY
 
 
