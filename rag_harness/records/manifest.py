@@ -6,7 +6,7 @@ Its ingredients, the fate of each selected case, and the mark of a run under way
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
@@ -280,6 +280,9 @@ class SuiteRecord(_Record):
         return self.selected == "all" and not (self.lost or self.not_run or self.settled)
 
 
+_FIRST_SKIPPED = 20
+
+
 class SkippedLines(_Record):
     """Lines of a file of questions that could not be used and were left out: their number, and the first of them.
 
@@ -292,6 +295,11 @@ class SkippedLines(_Record):
     file: str
     count: int
     first: list[str] = []
+
+    @classmethod
+    def of(cls, file: Path, lines: Sequence[str]) -> SkippedLines:
+        """Return what ``run.json`` says of the lines of a file that were left out."""
+        return cls(file=file.name, count=len(lines), first=list(lines[:_FIRST_SKIPPED]))
 
     @property
     def said(self) -> str:

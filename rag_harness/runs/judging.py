@@ -227,14 +227,21 @@ class JudgedRow:
     spent: JudgingCost = field(default_factory=JudgingCost)
     panel: tuple[Author, ...] = ()
 
+    @property
+    def authors(self) -> tuple[tuple[str, str, str], ...]:
+        """Judge, model and revision of those who have judged."""
+        return tuple((who.judge, who.model, who.revision) for who in self.panel or (self.author,))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tokens and calls judging took, by the names that ``run.json`` has for them."""
+        used = self.spent.usage
+        asked = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens, "calls": used.calls}
+        return {**asked, "recorded": self.spent.recorded}
+
     def plain(self) -> dict[str, Any]:
         """Return what the writer of the files needs, in types that xdist can send."""
-        used = self.spent.usage
-        return {
-            "authors": [[who.judge, who.model, who.revision] for who in self.panel or (self.author,)],
-            "lines": [line.decode() for line in self.new],
-            "spent": [used.prompt_tokens, used.completion_tokens, used.calls, self.spent.recorded],
-        }
+        return {"authors": self.authors, "lines": [line.decode() for line in self.new], "counts": self.counts}
 
 
 @dataclass(frozen=True, slots=True)

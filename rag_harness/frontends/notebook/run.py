@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, cast
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 from rag_harness.core.errors import CriticalError, DataError, RagHarnessError, RecordingMissError
@@ -28,7 +27,7 @@ from rag_harness.evaluation.judges.traits import asks_a_model, judges_asking
 from rag_harness.evaluation.measures.agents import tools_demanded
 from rag_harness.evaluation.measures.expectations import demands_of
 from rag_harness.evaluation.measures.judged import JudgedMeasure
-from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
+from rag_harness.models.recording.network_guard import closed_network
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.result_paths import result_path, scores_path
 from rag_harness.records.cases import CaseFile, stored_case, write_cases
@@ -57,8 +56,6 @@ from rag_harness.tables.answer_warnings import foreign_text
 from rag_harness.tables.requested_measures import WantedMeasures
 
 # Leaves ``run.json`` and the cases of an evaluation, which reports and comparisons read.
-
-_FIRST_SKIPPED = 20
 
 
 @dataclass
@@ -198,8 +195,7 @@ class NotebookRecord:
 
     def _skipped(self, name: str) -> dict[str, SkippedLines]:
         found = self.data.skipped
-        first = list(found[:_FIRST_SKIPPED])
-        return {name: SkippedLines(file=self.data.queries_file.name, count=len(found), first=first)} if found else {}
+        return {name: SkippedLines.of(self.data.queries_file, found)} if found else {}
 
     def _pages(self) -> str:
         try:
@@ -216,7 +212,6 @@ class NotebookRecord:
 
 _ALONE = 5
 """How many answers are asked for one at a time until a judge over the network has judged once."""
-_SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")
 
 
 class NotebookRun:
@@ -388,9 +383,8 @@ class NotebookRun:
             judged = cast("JudgedRow", self._engine.get().result((trial.id, "judged")))
             for line in judged.new:
                 self._scores.append(line)
-            said = judged.plain()
-            self.arrived.authors.update(dict.fromkeys((judge, model, made) for judge, model, made in said["authors"]))
-            self.arrived.judging.update(dict(zip(_SPENT, said["spent"], strict=True)))
+            self.arrived.authors.update(dict.fromkeys(judged.authors))
+            self.arrived.judging.update(judged.counts)
         if self._judging.get().broken and not self._broken:
             self._broken = f"The judge cannot be asked: {self._judging.get().broken}"
 
@@ -443,7 +437,5 @@ def written_to(settings: Settings, output: Path, log_named: str = "") -> Iterato
         closing.enter_context(checks_within(settings.deadline))
         remember_in(settings.path(settings.cache_dir))
         if access_of(settings).calls_nobody:
-            host = urlsplit(settings.qdrant_url).hostname
-            refuse_connections(LOOPBACK if host in LOOPBACK else ())
-            closing.callback(allow_connections)
+            closing.enter_context(closed_network(settings.qdrant_url))
         yield

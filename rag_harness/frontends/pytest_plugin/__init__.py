@@ -2,7 +2,8 @@
 
 The hooks are in this module; each hands over, and heavy imports wait until a suite uses the plugin. pytest calls it,
 and nothing imports it. Trials are the engine's, verdicts are those of ``runs.gates``. Begin reading with
-``activation.py`` for the start of a run, ``trials.py`` for a trial, and ``end_of_run.py`` for the end.
+``activation.py`` for the start of a run, ``trials.py`` for a trial, ``trial_report.py`` for its way to the files, and
+``end_of_run.py`` for the end.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rag_harness.diagnosis.explainer import KeptCauses
     from rag_harness.diagnosis.metamorphic import Checker
     from rag_harness.diagnosis.perturbations import Paraphraser
-    from rag_harness.diagnosis.reruns import DerivedRuns, RerunSupport
+    from rag_harness.diagnosis.reruns import DerivedRuns
     from rag_harness.diagnosis.tuning.tuner import Tuned
     from rag_harness.evaluation.measures import Score
     from rag_harness.evaluation.measures.conversations import EarlierContexts, LateMeasure
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from rag_harness.frontends.pytest_plugin.run_record import RunFindings
     from rag_harness.frontends.pytest_plugin.session import RagSession
     from rag_harness.frontends.pytest_plugin.trials import TrialRunner
-    from rag_harness.pipelines.parts import RunParts
     from rag_harness.records.causes import CauseLine
     from rag_harness.records.row import ExperimentResult
     from rag_harness.records.scores import ScoreLine
-    from rag_harness.runs.fingerprint import Identities
     from rag_harness.runs.judging import JudgedRow, RowJudge
     from rag_harness.tables.suite_table import SuiteTable
 
@@ -53,13 +51,6 @@ def derived_runs(session: RagSession, trials: TrialRunner) -> Iterator[DerivedRu
         yield runs
     finally:
         runs.close()
-
-
-def bench_of(identities: Identities, parts: RunParts, experiment: Callable[[str], Experiment | None]) -> RerunSupport:
-    """Return the bench that knows experiments by name, as ``experiment`` returns them."""
-    from rag_harness.diagnosis.reruns import RerunSupport as Bench
-
-    return Bench(experiment, identities.fingerprint, parts.data)
 
 
 def print_section(
@@ -164,10 +155,11 @@ class Attribution:
         keys: Mapping[str, str],
     ) -> list[CauseLine]:
         from rag_harness.diagnosis.explainer import Explainer
+        from rag_harness.diagnosis.reruns import RerunSupport
 
         session = self._session
         with derived_runs(session, self._trials) as runs:
-            bench = bench_of(session.identities, session.parts, self._registered)
+            bench = RerunSupport(self._registered, session.identities.fingerprint, session.parts.data)
             why_not = SPENT_BEFORE_CAUSES if runs is None else ""
             explainer = Explainer(session.output, bench, runs, tables=tables, why_not=why_not)
             found = explainer.every(known)
@@ -264,11 +256,13 @@ class Metamorphic:
 
     def _checker(self, runs: DerivedRuns | None, why_not: str) -> Checker:
         from rag_harness.diagnosis.metamorphic import CaseSampling, Checker
+        from rag_harness.diagnosis.reruns import RerunSupport
 
         settings, manifest = self._session.settings, self._findings.manifest
         sampling = CaseSampling(settings.metamorphic_cases, settings.seed)
         words = self._paraphraser() if runs is not None else None
-        bench = bench_of(self._session.identities, self._session.parts, self._session.experiments.known)
+        session = self._session
+        bench = RerunSupport(session.experiments.known, session.identities.fingerprint, session.parts.data)
         return Checker(self._session.output, manifest, bench, runs, sampling, words, why_not)
 
     def _paraphraser(self) -> Paraphraser | None:

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 # The only writer of result files: the controller under xdist, else the single process.
 
-SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")
-"""The counts of judging, in the order in which workers send them."""
-
 
 class Recorder:
     """Takes results from test reports and appends them to their files. In memory it keeps which results came.
@@ -324,11 +321,10 @@ class Recorder:
         Raises:
             OSError: the file cannot be written.
         """
-        authors = [(judge, model, revision) for judge, model, revision in judged["authors"]]
-        self.authors.setdefault(experiment, {}).update(dict.fromkeys(authors))
+        self.authors.setdefault(experiment, {}).update(dict.fromkeys(judged["authors"]))
         for line in judged["lines"]:
             self._append_score(experiment, line.encode())
-        self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
+        self.judging.setdefault(experiment, Counter()).update(judged["counts"])
 
     def _append_score(self, experiment: str, line: bytes) -> None:
         if self.broken is not None:

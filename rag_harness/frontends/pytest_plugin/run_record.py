@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from rag_harness.tables.suite_table import SuiteTable
 
 
-_FIRST_SKIPPED = 20
-"""Number of skipped lines that ``run.json`` has as text."""
-
-
 class RunData:
     """The data of a run by the names that ``run.json`` gives them: ``queries``, ``golden``, or that of named data."""
 
@@ -94,13 +90,7 @@ class RunData:
         from rag_harness.records.manifest import SkippedLines
 
         found = {name: self.of(name) for name in sorted(names) if name != GOLDEN}
-        return {
-            name: SkippedLines(
-                file=data.queries_file.name, count=len(data.skipped), first=list(data.skipped[:_FIRST_SKIPPED])
-            )
-            for name, data in found.items()
-            if data.skipped
-        }
+        return {name: SkippedLines.of(data.queries_file, data.skipped) for name, data in found.items() if data.skipped}
 
     def pages(self, name: str) -> str:
         """Return the digest of the documents that questions are about; empty if they cannot be read."""

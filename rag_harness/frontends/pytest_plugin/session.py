@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from rag_harness.core.errors import SettingsError
 from rag_harness.core.lazy import Lazy
@@ -18,7 +17,7 @@ from rag_harness.frontends.pytest_plugin.items import KnownTrials
 from rag_harness.frontends.pytest_plugin.options import read_settings
 from rag_harness.frontends.pytest_plugin.snapshots import Snapshots
 from rag_harness.frontends.pytest_plugin.workers import VERSIONS, is_controller, is_worker, worker_count
-from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
+from rag_harness.models.recording.network_guard import closed_network
 from rag_harness.records.experiment_names import is_own_name, is_played_name, own_name, played_name, without_history
 from rag_harness.runs.fingerprint import Identities
 from rag_harness.tables.requested_measures import WantedMeasures
@@ -341,7 +340,7 @@ class RagSession:
             self.markers.append(spec.name)
             self.config.addinivalue_line("markers", f"{spec.name}: rag_harness endpoint {spec.url}")
         if access_of(settings).calls_nobody:
-            self._close_the_network(settings)
+            self.closing.enter_context(closed_network(settings.qdrant_url))
         return settings
 
     @property
@@ -362,12 +361,6 @@ class RagSession:
         from rag_harness.core.settings import access_of
 
         return access_of(self.settings)
-
-    def _close_the_network(self, settings: Settings) -> None:
-        """Refuse connections in replay, except to a Qdrant server on this machine that the user configured."""
-        host = urlsplit(settings.qdrant_url).hostname
-        refuse_connections(LOOPBACK if host in LOOPBACK else ())
-        self.closing.callback(allow_connections)
 
     @property
     def golden(self) -> GoldenSuite:

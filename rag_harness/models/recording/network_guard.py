@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from rag_harness.core.errors import RecordingMissError
@@ -68,6 +70,16 @@ def refuse_connections(allowed: Collection[str] = ()) -> None:
 def allow_connections() -> None:
     """Allow all connections again."""
     _guard.up = False
+
+
+@contextmanager
+def closed_network(server: str) -> Iterator[None]:
+    """Refuse all connections in the block, except to this machine where ``server``, a URL, lies on it."""
+    refuse_connections(LOOPBACK if urlsplit(server).hostname in LOOPBACK else ())
+    try:
+        yield
+    finally:
+        allow_connections()
 
 
 def _caller() -> str:

@@ -24,7 +24,7 @@ PARTS: dict[str, Any] = {
     "row": st.sampled_from([None, ROW.text]),
     "resumed": st.booleans(),
     "run_again": st.sampled_from([None, "new", "same"]),
-    "judged": st.sampled_from([None, {"authors": [["judge", "model", "1"]], "lines": ["{}"], "spent": [1, 2, 3, 0]}]),
+    "judged": st.sampled_from([None, {"authors": (("judge", "model", "1"),), "lines": ["{}"], "counts": {"calls": 3}}]),
     "again": st.lists(_TEXT, max_size=2).map(tuple),
     "owed": st.sampled_from([None, ("e1", {"expected": [{"max_words": 80}]})]),
     "not_run": st.none() | st.tuples(_TEXT, _TEXT, _TEXT),

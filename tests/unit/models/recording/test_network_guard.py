@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_harness.core.errors import RecordingMissError
-from rag_harness.models.recording.network_guard import allow_connections, refuse_connections
+from rag_harness.models.recording.network_guard import allow_connections, closed_network, refuse_connections
 
 
 @pytest.fixture
@@ -69,6 +69,22 @@ def test_a_host_may_be_let_through() -> None:
                 socket.getaddrinfo("host.test", 443)
         finally:
             allow_connections()
+
+
+@pytest.mark.parametrize(
+    ("server", "is_open"), [("http://localhost:6333", True), ("http://host.test", False), ("", False)]
+)
+def test_a_server_on_this_machine_is_let_through_until_the_block_ends(server: str, is_open: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        with closed_network(server):
+            with pytest.raises(RecordingMissError):
+                socket.getaddrinfo("host.test", 443)
+            if is_open:
+                socket.create_connection(listening.getsockname(), timeout=5).close()
+            else:
+                with pytest.raises(RecordingMissError):
+                    socket.create_connection(listening.getsockname(), timeout=5)
+        socket.create_connection(listening.getsockname(), timeout=5).close()
 
 
 def test_down_again(closed: None) -> None:
