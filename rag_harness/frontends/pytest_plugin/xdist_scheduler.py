@@ -26,7 +26,7 @@ def make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | Non
     """Return the scheduler by batches; None leaves the choice to xdist."""
     if wants_batches(config):
         return BatchScheduling(config, log, wake(config).settings.concurrency)
-    by_scope = _BY_SCOPE.get(config.getoption("dist", "no")) if is_used(config) else None
+    by_scope = BY_SCOPE.get(config.getoption("dist", "no")) if is_used(config) else None
     return None if by_scope is None else by_scope(config, log)
 
 
@@ -34,6 +34,7 @@ class _Outliving:
     """Scheduling by scope that does not hand out again the test that has killed its worker, as xdist's own does."""
 
     assigned_work: OrderedDict[Any, dict[str, dict[str, bool]]]
+    registered_collections: Mapping[Any, list[str]]
 
     def remove_node(self, node: Any) -> str | None:
         """Take back a worker's tests, and return the one that has killed it."""
@@ -46,6 +47,11 @@ class _Outliving:
                 del workload[scope]  # a worker that is handed no test would wait for ever
         super().remove_node(node)  # type: ignore[misc]
         return killer
+
+    def _reschedule(self, node: Any) -> None:
+        """Hand out nothing to a worker that is to replace a dead one until it has collected: xdist raises."""
+        if node in self.registered_collections:
+            super()._reschedule(node)  # type: ignore[misc]
 
 
 class _ByFile(_Outliving, LoadFileScheduling):  # type: ignore[misc]
@@ -60,7 +66,8 @@ class _ByGroup(_Outliving, LoadGroupScheduling):  # type: ignore[misc]
     """``--dist=loadgroup``."""
 
 
-_BY_SCOPE: Mapping[str, type[LoadScopeScheduling]] = {"loadfile": _ByFile, "loadscope": _ByScope, "loadgroup": _ByGroup}
+BY_SCOPE: Mapping[str, type[LoadScopeScheduling]] = {"loadfile": _ByFile, "loadscope": _ByScope, "loadgroup": _ByGroup}
+"""The schedulers of distributions that a user may choose."""
 
 
 class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
@@ -124,7 +131,12 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
             passed[:] = [report for report in passed if report.nodeid not in again]
 
     def _reschedule(self, node: Any) -> None:
-        """Keep at least two tests waiting at ``node``: a worker runs a test only when it knows the next one."""
+        """Keep at least two tests waiting at ``node``: a worker runs a test only when it knows the next one.
+
+        One that is to replace a dead worker gets its tests once it has collected.
+        """
+        if node not in self.registered_collections:
+            return
         while not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:
             batch = self._next_for(node)
             if batch is None:
