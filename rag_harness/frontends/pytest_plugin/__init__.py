@@ -9,7 +9,7 @@ and nothing imports it. Trials are the engine's, verdicts are those of ``runs.ga
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -265,8 +265,14 @@ def pytest_make_collect_report(
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
     """Say what is about to run, if there is a trial to run. A worker has no terminal to say it in."""
-    if SESSION not in config.stash or hasattr(config, "workerinput"):
+    if SESSION not in config.stash:
         return []
+    from rag_harness.frontends.pytest_plugin.workers import is_worker
+
+    return [] if is_worker(config) else [*_announced(config, items)]
+
+
+def _announced(config: pytest.Config, items: list[pytest.Item]) -> Iterator[str]:
     from rag_harness.core.escaping import terminal_block
     from rag_harness.frontends.pytest_plugin.collection import (
         brought_line,
@@ -279,7 +285,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     session = config.stash[SESSION]
     said = announcement(session, items) or hint_without_tests(config, items)
     unasked = unasked_questions(config, session.settings, of_items(items).suites)
-    return [terminal_block(each) for each in (brought_line(session.brought), said, unasked) if each]
+    yield from (terminal_block(each) for each in (brought_line(session.brought), said, unasked) if each)
 
 
 @pytest.hookimpl(tryfirst=True)
