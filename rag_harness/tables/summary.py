@@ -19,16 +19,14 @@ from rag_harness.core.settings.profiles import MOCK, SIMULATED, Prices
 from rag_harness.core.types import GOLDEN
 from rag_harness.evaluation.measures.judged import JudgedMeasure, kinds_shown
 from rag_harness.evaluation.measures.measure import CompositeMeasure
-from rag_harness.models.model_names import maker_of
-from rag_harness.records.experiment_names import panel_label
-from rag_harness.records.manifest import SuiteRecord
+from rag_harness.models.endpoints import maker_of
+from rag_harness.records.manifest import SuiteRecord, panel_label
 from rag_harness.runs.gates import Verdict
 from rag_harness.stats import quantile
 from rag_harness.tables.blocks import STAGES
 from rag_harness.tables.conversations import by_turn, drift_of, has_turns
-from rag_harness.tables.failure_messages import TERMINAL_WIDTH
 from rag_harness.tables.suite_table import SuiteTable
-from rag_harness.tables.wording import money, number_or_dash
+from rag_harness.tables.wording import TERMINAL_WIDTH, money, number_or_dash
 
 HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"

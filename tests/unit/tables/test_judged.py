@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.evaluation.measures.judged import CATEGORIES, kinds_shown
-from rag_harness.models.model_names import maker_of
+from rag_harness.models.endpoints import maker_of
 from rag_harness.records.manifest import SuiteRecord
 from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import Author, ScoreLine, row_digest
