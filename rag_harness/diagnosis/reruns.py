@@ -17,7 +17,6 @@ from rag_harness.core.log import log
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import SESSION, Case, Hit
-from rag_harness.data.datasets import Data
 from rag_harness.diagnosis.corpus_view import CorpusView
 from rag_harness.diagnosis.interventions import TWICE
 from rag_harness.pipelines.experiments import result_path
@@ -28,6 +27,7 @@ from rag_harness.runs.engine import AskJudge, Engine, JobResult, Workplace
 from rag_harness.runs.trial import Trial, TrialOutcome, TrialRequest
 
 if TYPE_CHECKING:
+    from rag_harness.data.datasets import Data
     from rag_harness.pipelines.parts import RunParts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from math import nan
@@ -399,11 +399,6 @@ def of_run(record: SuiteRecord) -> Callable[[ExperimentResult], bool]:
     """Return a function that says whether a row of the suite's file belongs to the run, by fingerprint and case."""
     has_come, fingerprints = awaited(record), frozenset(record.fingerprints)
     return lambda row: row.fingerprint in fingerprints and has_come(row.query_id)
-
-
-def now() -> str:
-    """Return the current time in the format of the files."""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def package_versions() -> dict[str, str]:

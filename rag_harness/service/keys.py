@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Literal, cast
 
 from rag_harness.core.errors import SettingsError
-from rag_harness.records.manifest import now
+from rag_harness.core.files import now
 from rag_harness.service.database import Database
 from rag_harness.service.problems import ProblemError
 

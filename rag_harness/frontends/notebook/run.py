@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from rag_harness.core.concurrency import Lazy, harness_at_work
 from rag_harness.core.errors import CriticalError, DataError, RagHarnessError, RecordingMissError
+from rag_harness.core.files import now
 from rag_harness.core.log import close_log, open_log
 from rag_harness.core.package import remember_in
 from rag_harness.core.process_lock import RUN_LOCK, LockHeldError, process_lock
@@ -39,7 +40,6 @@ from rag_harness.records.manifest import (
     SuiteRecord,
     commit_of,
     ids_or_all,
-    now,
     package_versions,
     read_manifest,
     retrieving_in,

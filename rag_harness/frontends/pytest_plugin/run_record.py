@@ -407,8 +407,9 @@ class RunRecord:
             return [_kept(RetrievalCase(case_id, "", {case_id: 1})) for case_id in ids]
 
     def _manifest(self, suites: Mapping[str, SuiteRecord]) -> RunManifest:
+        from rag_harness.core.files import now
         from rag_harness.core.settings import masked
-        from rag_harness.records.manifest import RunManifest, commit_of, now, package_versions
+        from rag_harness.records.manifest import RunManifest, commit_of, package_versions
 
         settings = self._session.settings
         return RunManifest(
