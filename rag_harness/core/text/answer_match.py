@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.comparison import comparable, compared_words, folded
 from rag_harness.core.text.contradictions import against
 from rag_harness.core.text.figures import word_set
 from rag_harness.core.text.language_detection import told
 from rag_harness.core.text.languages import ENGLISH, has_rules
 from rag_harness.core.text.numbers import StatedValue, share_stated, stated_values, unit_words, value_words
-from rag_harness.core.text.terms import terms
+from rag_harness.core.text.terms import CITATION, terms
 
 _FIRMLY = "absolutely|definitely|certainly|surely|sure|natürlich|klar|selbstverständlich|bien sûr|por supuesto|claro"
 _YES = rf"(?:{_FIRMLY})(?!,? (?:not|no|nicht|keine?|nein|non|pas|que no)\b)"

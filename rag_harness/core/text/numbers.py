@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.comparison import comparable
 from rag_harness.core.text.figures import NUMBER_WORDS, UNITS
 from rag_harness.core.text.languages import ENGLISH
+from rag_harness.core.text.terms import CITATION
 
 # Numbers, durations, times of day and money in words, written in digits at the place where the words stand.
 #

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rag_harness.core.text.answer_match import RULE, answer_match
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.comparison import compared_words
 from rag_harness.core.text.language_detection import unruled
 from rag_harness.core.text.refusals import declines
-from rag_harness.core.text.terms import NUMBER_WORDS, terms, written_numbers
+from rag_harness.core.text.terms import CITATION, NUMBER_WORDS, terms, written_numbers
 from rag_harness.core.types import Case
 from rag_harness.evaluation.measures.expectations import EXPECTATIONS, found_among
 from rag_harness.evaluation.measures.judged import vital

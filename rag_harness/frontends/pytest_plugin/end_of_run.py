@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_harness.core.progress import ProgressText, listening
-from rag_harness.diagnosis.causes import CAUSES
+from rag_harness.diagnosis.failures import CAUSES
 from rag_harness.frontends.pytest_plugin.derived_runs import (
     Attribution,
     EarlierTurns,
@@ -174,7 +174,7 @@ class ReportFile:
         """Write the report, and return why it could not be written; empty where it was, or none is wanted."""
         if not self._session.settings.report or not self._findings.is_there:
             return ""
-        from rag_harness.page.formats import format_of
+        from rag_harness.page import format_of
         from rag_harness.page.report import size_said, write_report
 
         file, tables = self.file, self._findings.tables

@@ -326,7 +326,7 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
         return ""  # the reader of the gates reports it
     from rag_harness.evaluation.judges.traits import traits_of
     from rag_harness.models.endpoints import settings_of_judges
-    from rag_harness.records.experiment_names import panel_label
+    from rag_harness.records.manifest import panel_label
     from rag_harness.tables.summary import judge_said, one_family
 
     settings = session.settings
@@ -355,7 +355,7 @@ def _played_by(session: RagSession, selected: Collected) -> str:
 
 def _judge_and_model(settings: Settings) -> tuple[str, str]:
     from rag_harness.evaluation.judges.traits import model_of_judge
-    from rag_harness.models.model_names import judge_name
+    from rag_harness.models.endpoints import judge_name
 
     return judge_name(settings), model_of_judge(settings)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_harness.core.errors import RecordingMissError
-from rag_harness.models.recording.network_guard import allow_connections, refuse_connections
+from rag_harness.models.recording.playback import allow_connections, refuse_connections
 
 
 @pytest.fixture
