@@ -141,8 +141,6 @@ def turns(text: str) -> bool:
     return _TURNED.search(folded(text)) is not None
 
 
-RULE = "ground_truth"
-"""The name of the rule: what a row says that was decided by it."""
 LEAST_WORDS, LEAST_WORDS_BESIDE = 0.8, 0.25
 """Least share of the words of a truth: of one in words alone, and where its values, codes or names are there."""
 _SHORT = 3
