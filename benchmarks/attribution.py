@@ -35,8 +35,7 @@ from rag_harness.core.text.terms import written_numbers
 from rag_harness.core.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query
 from rag_harness.diagnosis.corpus_view import CorpusView, says
 from rag_harness.evaluation.measures.correctness import needed_quotes, rightness
-from rag_harness.pipelines.generation import Generator
-from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.parts import Generator, RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.records.row import ExperimentResult
 from rag_harness.retrieval.bm25 import Bm25Index

@@ -26,7 +26,7 @@ import numpy.typing as npt
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rag_harness.stats import Interval
-from rag_harness.stats.ppi import ppi_mean
+from rag_harness.stats.prediction import ppi_mean
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]

@@ -28,7 +28,7 @@ from rag_harness.evaluation.judges.embedded.judge import create
 from rag_harness.evaluation.judges.embedded.judgement import ALLOWED
 from rag_harness.evaluation.measures.opinion import Material, Verdicts
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.stats.proportions import share_bounds
+from rag_harness.stats.distributions import share_bounds
 
 FALSE = ("new_number", "swapped_number", "foreign_name", "negation", "swapped_name", "crossed")
 TRUE = ("copied", "paraphrase", "reformatted", "negated_true")

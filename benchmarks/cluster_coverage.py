@@ -25,8 +25,7 @@ from verdicts import DRAWS, SCORES, Draw
 from rag_harness.stats import Interval, difference_bounds, mean_bounds
 from rag_harness.stats import means as bounded
 from rag_harness.stats.inputs import UndefinedError, slope_parts, slope_values
-from rag_harness.stats.means import skewed_t_bounds
-from rag_harness.stats.quantiles import clustered_quantile_bounds, quantile, quantile_interval
+from rag_harness.stats.means import clustered_quantile_bounds, quantile, quantile_interval, skewed_t_bounds
 
 Floats = npt.NDArray[np.float64]
 Sizes = npt.NDArray[np.int64]

@@ -16,7 +16,7 @@ from typing import Any
 
 from rag_harness.core.types import Case, Query
 from rag_harness.evaluation.measures.correctness import rightness
-from rag_harness.stats.proportions import clopper_pearson
+from rag_harness.stats.distributions import clopper_pearson
 
 Line = dict[str, Any]
 

@@ -26,8 +26,7 @@ from mock_server import running
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Case, Query
 from rag_harness.data.documents import read_knowledge_base
-from rag_harness.pipelines.endpoint.answer import Context
-from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.endpoint.answer import Context, Placing
 from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.records.row import rows_in

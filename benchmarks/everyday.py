@@ -23,7 +23,7 @@ from pathlib import Path
 import ingest
 import numpy as np
 import service_load
-from engine import BARE_4, DELAY, Field
+from engine import BARE, BARE_4, DELAY, Field
 from mock_server import running
 from replay import STUDY, Bench
 from report_page import Copies
@@ -63,21 +63,112 @@ def said(name: str, goal: str, took: Mapping[str, list[Took]]) -> None:
 def replays(folder: Path, repetitions: int) -> None:
     """200 and 800 trials, judged and explained, beside as many tests that do nothing."""
     bench = Bench(folder, sys.executable)
-    for marks, trials, goal in (("e3", 200, "1.5 s"), (STUDY, 800, "3.5 s")):
+    for marks, trials, goal in (("e3", 200, "3 x"), (STUDY, 800, "6 x")):
         runs = {"replay": partial(bench.harness, marks, 1, 0), "empty tests": partial(bench.no_op, trials, 0)}
         said(f"{trials} trials replayed again", goal, alternate(runs, repetitions))
 
 
+def replay_workers(folder: Path, repetitions: int) -> None:
+    """The README's command, beside one process, and beside as many tests that do nothing."""
+    bench = Bench(folder, sys.executable)
+    took = alternate(
+        {
+            "replay -n 4": partial(bench.harness, "e3", 1, 4),
+            "replay -n 0": partial(bench.harness, "e3", 1, 0),
+            "empty -n 4": partial(bench.no_op, 200, 4),
+            "empty -n 0": partial(bench.no_op, 200, 0),
+        },
+        repetitions,
+    )
+    goal = median(took["empty -n 4"]) + 1.3 * (median(took["replay -n 0"]) - median(took["empty -n 0"]))
+    said("200 trials replayed, -n 4", f"{goal:.2f} s: empty -n 4 + 1.3 x (replay - empty)", took)
+
+
+def first_run(folder: Path, _: int) -> None:
+    """The README's command in a fresh clone, which has neither byte code nor a cache. Once: then it is no first one."""
+    clone = folder / "clone"
+    run(["git", "clone", "-q", str(ROOT), clone], folder)
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "e3", "-n", "4"]
+    said("first run in a fresh clone", "4 s", {name: [run(command, clone)] for name in ("first", "second")})
+
+
+OWN_FIXTURE = """
+import time
+import pytest
+
+class Pipeline:
+    def __init__(self):
+        time.sleep(0.2)  # a model is loaded
+
+    def answer(self, query):
+        return ("An answer.", [])
+
+@pytest.fixture(scope="session")
+def {name}():
+    return Pipeline()
+"""
+
+
+def own_pipeline(folder: Path, repetitions: int) -> None:
+    """15 questions to a pipeline of one's own, beside the same fixture without the plugin."""
+    ours, bare = folder / "ours", folder / "bare"
+    for place, name in ((ours, "rag_pipeline"), (bare, "pipeline")):
+        place.mkdir()
+        (place / "conftest.py").write_text(OWN_FIXTURE.format(name=name))
+    (ours / "docs").mkdir()
+    (ours / "docs" / "a.md").write_text("# A\n\nText.\n")
+    lines = (json.dumps({"query_id": f"q{n}", "query": f"question {n}"}) for n in range(15))
+    (ours / "docs" / "queries.jsonl").write_text("\n".join(lines))
+    (ours / "pytest.ini").write_text("[pytest]\nrag_kb_dir = docs\nrag_profile = mock\n")
+    (ours / "test_own.py").write_text(
+        "import pytest\n\n@pytest.mark.rag_experiment('mine')\ndef test_own(rag_result):\n    assert rag_result.ok\n"
+    )
+    (bare / "test_bare.py").write_text(
+        "import pytest\n\n@pytest.mark.parametrize('n', range(15))\ndef test_bare(pipeline, n):\n"
+        "    assert pipeline.answer(f'question {n}')\n"
+    )
+    plain = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    runs: dict[str, Run] = {
+        "-n 2": partial(run, [*plain, "--rag-overwrite", "-n", "2"], ours),
+        "-n 0": partial(run, [*plain, "--rag-overwrite", "-n", "0"], ours),
+        "bare pytest -n 2": partial(run, [*plain, "-p", "no:rag_harness", "-n", "2"], bare),
+    }
+    said("own pipeline, 15 questions", "1.2 x of bare pytest", alternate(runs, repetitions))
+
+
+def unused(folder: Path, repetitions: int) -> None:
+    """A suite that does not use the plugin."""
+    (folder / "test_one.py").write_text("def test_one(): pass\n")
+    plain = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    runs = {"with": partial(run, plain, folder), "without": partial(run, [*plain, "-p", "no:rag_harness"], folder)}
+    took = alternate(runs, max(repetitions, 15))
+    more = sorted(mine.wall - theirs.wall for mine, theirs in zip(took["with"], took["without"], strict=True))
+    said(f"a suite that does not use it: {more[len(more) // 2] * 1000:+.0f} ms", "+8 ms", took)
+
+
+def commands(folder: Path, repetitions: int) -> None:
+    """Commands that answer at once."""
+    for number, arguments in enumerate((["--help"], ["doctor"], ["init", "--example"])):
+        places = (folder / f"{number}-{n}" for n in range(repetitions + 1))
+
+        def once(arguments: list[str] = arguments, places: Iterator[Path] = places) -> Took:
+            place = next(places)
+            place.mkdir()
+            return run([*CLI, *arguments], place)
+
+        said(f"rag-harness {arguments[0]}", "0.3 s", alternate({"command": once}, repetitions))
+
+
 def workers(folder: Path, repetitions: int) -> None:
-    """600 calls of 200 ms."""
+    """600 calls of 200 ms, by one process and by four, beside a prototype that does no more than calling."""
     with running(DELAY) as server:
         field = Field(folder, server, 600)
-        runs: dict[str, Run] = {
-            "harness -n 4": partial(field.harness, 4),
-            "harness -n 0": partial(field.harness, 0),
-            BARE_4: partial(field.prototype, 4),
-        }
-        said("600 calls of 200 ms, -n 4", "4.2 s", alternate(runs, repetitions))
+        for count, bare, goal in ((0, BARE, "1.03 x"), (4, BARE_4, "1.1 x")):
+            runs: dict[str, Run] = {
+                f"harness -n {count}": partial(field.harness, count),
+                bare: partial(field.prototype, count),
+            }
+            said(f"600 calls of 200 ms, -n {count}", goal, alternate(runs, repetitions))
 
 
 def pages(folder: Path) -> Path:
@@ -117,7 +208,7 @@ def newcomer(folder: Path, _: int) -> None:
 def service(_: Path, repetitions: int) -> None:
     """r1 behind HTTP, beside the pipeline alone in this process with as many questions at once."""
     with serving("--experiment", "r1", "--mode", "replay", folder=ROOT) as served:
-        for clients, goal in ((64, "50 ms added"), (1, "told")):
+        for clients, goal in ((64, "150 ms"), (1, "told")):
             asks = list(islice(cycle(service_load.questions()), 400 if clients > 1 else 100))
             there, here = [], []
             asyncio.run(service_load.of_server(served.url, asks, clients))
@@ -178,6 +269,11 @@ def mixed_files(folder: Path, _: int) -> None:
 
 ROWS: dict[str, Callable[[Path, int], None]] = {
     "replay": replays,
+    "replay-workers": replay_workers,
+    "first": first_run,
+    "own": own_pipeline,
+    "unused": unused,
+    "commands": commands,
     "workers": workers,
     "newcomer": newcomer,
     "service": service,

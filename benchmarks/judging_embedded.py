@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from side_by_side import show
 
-from rag_harness.core.threads import inline
+from rag_harness.core.concurrency import inline
 from rag_harness.evaluation.judges.embedded.judge import USEFUL_FROM, EmbeddedOpinion
 from rag_harness.evaluation.judges.embedded.judgement import JudgementReading, KeptJudgements
 from rag_harness.evaluation.measures.opinion import Material

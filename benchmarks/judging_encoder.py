@@ -31,7 +31,7 @@ from rag_harness.evaluation.judges.factory import judged
 from rag_harness.evaluation.measures.judged import Faithfulness
 from rag_harness.evaluation.measures.opinion import Material
 from rag_harness.models.array_store import StoreRoom
-from rag_harness.models.model_names import token_batches
+from rag_harness.models.endpoints import token_batches
 from tests.unit.evaluation.judges.encoder.tiny_models import WORDS, save_model
 
 ANSWERS, CHUNKS, SENTENCES, IN_FLIGHT = 200, 5, 3, 64

@@ -14,8 +14,7 @@ import sys
 import numpy as np
 
 from rag_harness.stats import holm
-from rag_harness.stats.distributions import binomial_distribution
-from rag_harness.stats.proportions import share_bounds
+from rag_harness.stats.distributions import binomial_distribution, share_bounds
 
 CASES, THRESHOLD, BETTER = 200, 0.9, 0.92
 GATES = (1, 5, 10, 20, 40)

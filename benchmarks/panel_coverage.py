@@ -24,7 +24,7 @@ import numpy.typing as npt
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rag_harness.stats.agreement import panel_values
-from rag_harness.stats.ppi import ppi_mean
+from rag_harness.stats.prediction import ppi_mean
 
 Floats = npt.NDArray[np.float64]
 LABELS, ANSWERS, JUDGES = 50, 1000, 3

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from rag_harness.core.files import now
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.types import Case
 from rag_harness.data.datasets import Data
 from rag_harness.diagnosis.explainer import Explainer
 from rag_harness.diagnosis.reruns import RerunSupport, running
+from rag_harness.pipelines.experiments import result_path
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.pipelines.result_paths import result_path
 from rag_harness.records.cases import stored_case, write_cases
-from rag_harness.records.causes import CauseLine
 from rag_harness.records.files import PromptFiles, ResultFile
-from rag_harness.records.manifest import QUERIES, RunManifest, SuiteRecord, now, write_manifest
+from rag_harness.records.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
 from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import CauseLine
 from rag_harness.runs.trial import Trial, run_trial
 
 

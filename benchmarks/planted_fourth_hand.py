@@ -27,7 +27,7 @@ from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import PipelineOutput, Query
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.user_pipelines import declared, output_of
-from rag_harness.records.causes import CauseLine
+from rag_harness.records.scores import CauseLine
 
 ROOT = Path(__file__).parents[1]
 SHOP = {"mode": "auto", "kb_dir": str(ROOT / "data" / "kb")}

@@ -30,10 +30,9 @@ from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Case, Chunk, Completion, Hit, Message, PipelineOutput, Query, Usage
 from rag_harness.evaluation.measures.correctness import needed_quotes, rightness
 from rag_harness.models.prompts import Prompts, load_prompts
-from rag_harness.pipelines.generation import read_answer, response_format
-from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.parts import RunParts, read_answer, response_format
 from rag_harness.pipelines.trace import Trace
-from rag_harness.records.causes import CauseLine
+from rag_harness.records.scores import CauseLine
 from rag_harness.retrieval.bm25 import Bm25Index
 
 ROOT = Path(__file__).parents[1]

@@ -38,7 +38,7 @@ from rag_harness.evaluation.judges.calibration.confidence import (
     labels_needed,
 )
 from rag_harness.models.simulated_model import SimulatedModel
-from rag_harness.pipelines.generation import read_answer
+from rag_harness.pipelines.parts import read_answer
 from rag_harness.records.cases import CaseFile
 from rag_harness.records.manifest import read_manifest
 from rag_harness.records.row import ExperimentResult, rows_in

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.stats import Interval, clopper_pearson, mean_bounds
-from rag_harness.stats.proportions import all_right, flips, worst_of
+from rag_harness.stats.distributions import all_right, flips, worst_of
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.core.text.refusals import declines
-from rag_harness.stats.proportions import clopper_pearson
+from rag_harness.stats.distributions import clopper_pearson
 
 HERE = Path(__file__).parent
 SETS = (HERE / "refusals.jsonl", HERE / "refusals_held_out.jsonl")

@@ -48,7 +48,7 @@ from rag_harness.retrieval.retrievers import Rarity
 from rag_harness.stats.agreement import auroc
 from rag_harness.stats.inputs import Floats
 from rag_harness.stats.means import estimate
-from rag_harness.stats.selective import risk_coverage
+from rag_harness.stats.prediction import risk_coverage
 from reliability import pairs, said, sufficient
 
 HALVES = 100

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from side_by_side import show
 
-from rag_harness.core.settings.reliability import NORMAL
+from rag_harness.core.settings.configurations import NORMAL
 from rag_harness.core.types import Chunk, Hit
 from rag_harness.evaluation.judges.calibration.confidence import (
     FROM_RETRIEVAL,

@@ -26,10 +26,10 @@ from typing import Any
 
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Query
+from rag_harness.service.app_state import Options
 from rag_harness.service.corpus.contents import DEFAULT
 from rag_harness.service.corpus.tenant_collections import Corpora, TenantCollection
 from rag_harness.service.database import StateFolder
-from rag_harness.service.options import Options
 
 WORDS, IN_CHUNK, IN_DOCUMENT = 30_000, 120, 20
 TICK = 0.001

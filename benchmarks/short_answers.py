@@ -32,7 +32,7 @@ from rag_harness.evaluation.measures import Score
 from rag_harness.evaluation.measures.judged import Faithfulness
 from rag_harness.evaluation.measures.opinion import Judge, Material
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.stats.proportions import clopper_pearson
+from rag_harness.stats.distributions import clopper_pearson
 
 MEASURE = Faithfulness()
 

@@ -37,7 +37,7 @@ from rag_harness.models.simulated_model import (
     question_key,
     read_questions,
 )
-from rag_harness.stats.proportions import clopper_pearson
+from rag_harness.stats.distributions import clopper_pearson
 
 ROOT = Path(__file__).parents[1]
 NONE = "none"

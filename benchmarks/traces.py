@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 from typing import Any, TypeAlias
 
 from rag_harness.core.types import Document, Query
-from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.endpoint.answer import Placing
 from rag_harness.pipelines.otel.in_process import new_provider
 from rag_harness.pipelines.traced_app import TracedPipeline
 from rag_harness.pipelines.user_pipelines import called

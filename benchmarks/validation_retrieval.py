@@ -21,7 +21,7 @@ from rag_harness.data.beir import BeirDataset, read_beir
 from rag_harness.evaluation.measures.ranking import evaluate
 from rag_harness.retrieval.bm25 import K1, B, bm25_words
 from rag_harness.stats import difference_interval, mean_or_none, permutation_test
-from rag_harness.tables.baseline import load_saved_run
+from rag_harness.tables.reader import load_saved_run
 from rag_harness.tables.summary import table
 
 MEASURES = (

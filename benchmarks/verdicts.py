@@ -36,8 +36,7 @@ from rag_harness.stats import means as bounded
 from rag_harness.stats.distributions import t_outside
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.means import cluster_sums, t_bounds
-from rag_harness.stats.paired_tests import SEEN
-from rag_harness.stats.sample_size import BoundReach
+from rag_harness.stats.paired_tests import SEEN, BoundReach
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

@@ -71,9 +71,8 @@ if TYPE_CHECKING:
     from rag_harness.evaluation.measures.ranking_arrays import Found
     from rag_harness.frontends.notebook.evaluate import aevaluate, evaluate
     from rag_harness.frontends.notebook.evaluation import Evaluation, GateCheck, MeasureFigure
-    from rag_harness.models.call_context import seed_shift
-    from rag_harness.pipelines.generation import Generator
-    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.models.calls import seed_shift
+    from rag_harness.pipelines.parts import Generator, RunParts
     from rag_harness.pipelines.trace import StepTrace, Trace, TrialStep
     from rag_harness.records.expectations import AnswerSeen, ExpectationKind, Finding
     from rag_harness.records.golden_result import RetrievalResult
@@ -182,8 +181,9 @@ _NAMES = {
     "core.protocols": "ChatModel ChatParts Embedder Experiment Index JudgeParts Parts PersistentIndex Pipeline "
     "Reranker RetrievalParts Retriever TokenEmbedder Tokenizer",
     "core.settings": "Settings",
-    "core.types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation ExpectedTool Hit IndexSpec "
-    "Matrix Message PipelineOutput Query Scenario Stage Timings TokenVectors TrialId Usage Vector",
+    "core.types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation ExpectedTool Hit "
+    "IndexSpec Matrix Message PipelineOutput Query Scenario Stage Timings TokenVectors TrialId "
+    "Usage Vector",
     "data.documents": "Loader",
     "evaluation.measures.judged": "JudgedMeasure supported_share",
     "evaluation.measures.measure": "CompositeMeasure Measure RankingMeasure RowMeasure Score",
@@ -191,9 +191,8 @@ _NAMES = {
     "evaluation.measures.ranking_arrays": "Found",
     "frontends.notebook.evaluate": "aevaluate evaluate",
     "frontends.notebook.evaluation": "Evaluation GateCheck MeasureFigure",
-    "models.call_context": "seed_shift",
-    "pipelines.generation": "Generator",
-    "pipelines.parts": "RunParts",
+    "models.calls": "seed_shift",
+    "pipelines.parts": "Generator RunParts",
     "pipelines.trace": "StepTrace Trace TrialStep",
     "records.expectations": "AnswerSeen ExpectationKind Finding",
     "records.golden_result": "RetrievalResult",

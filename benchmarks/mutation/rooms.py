@@ -55,7 +55,7 @@ ROOMS = {
     ),
     "plugin": Room(("rag_harness/frontends/pytest_plugin/",), ("tests/plugin/test_*.py",), 40, 0, starts_suites=True),
     "resume": Room(
-        ("rag_harness/runs/resume_store.py", "rag_harness/runs/journal.py", "rag_harness/runs/fingerprint.py"),
+        ("rag_harness/runs/journal.py", "rag_harness/runs/journal.py", "rag_harness/runs/fingerprint.py"),
         ("tests/unit/runs/test_*.py", "tests/plugin/test_*.py"),
         20,
         0,

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from pydantic.dataclasses import is_pydantic_dataclass
 
 from docs.made.markdown import MADE, code, described, documented, table
-from rag_harness.records.causes import CauseLine
 from rag_harness.records.manifest import RunManifest
 from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import CauseLine
 
 _INTRODUCTION = """# Files of a run
 

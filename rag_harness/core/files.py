@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from stat import S_ISREG
-from time import sleep
+from time import gmtime, sleep, strftime
 from typing import Any
 
 from rag_harness.core.errors import DataError, name_meant
@@ -296,3 +296,8 @@ def _outside(shown: str) -> str:
         f"{shown} is not in the folder of the file that names it, and no other is read. Copy it there, and name it by "
         f"its path in that folder."
     )
+
+
+def now() -> str:
+    """Return the current time in the format of result files."""
+    return strftime("%Y-%m-%dT%H:%M:%S+00:00", gmtime())

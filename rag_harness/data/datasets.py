@@ -14,9 +14,8 @@ from rag_harness.core.files import bytes_digest, file_digest, files_digest, json
 from rag_harness.core.json_text import after_blanks
 from rag_harness.core.log import is_worker, log
 from rag_harness.core.settings import Settings, access_of
-from rag_harness.core.text.comparison import composed
+from rag_harness.core.text.comparison import PageNames, composed
 from rag_harness.core.text.languages import ENGLISH
-from rag_harness.core.text.page_names import PageNames
 from rag_harness.core.text.shingles import PagesOfContexts
 from rag_harness.core.types import Case, Document
 from rag_harness.data.beir import BeirDataset, read_beir
@@ -33,10 +32,10 @@ from rag_harness.data.documents import (
     with_languages,
 )
 from rag_harness.data.golden import GoldenEntry, GoldenSet, read_golden_set
-from rag_harness.data.loaders.decoding import is_charset
+from rag_harness.data.loaders.text import is_charset
 from rag_harness.data.mtrag import MTRAG, MTRAG_UN, MtragDataset, read_mtrag
 from rag_harness.data.queries import distribution, read_queries, types_named
-from rag_harness.data.query_tables import rows_of_table
+from rag_harness.data.query_lines import rows_of_table
 from rag_harness.data.record_files import TABLES, is_table
 from rag_harness.data.source_records import read_map
 from rag_harness.records.expectations import AddedExpectations, stated_in

@@ -15,8 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from rag_harness.core.errors import DataError
 from rag_harness.core.files import meant_beside
-from rag_harness.core.text.comparison import composed
-from rag_harness.core.text.page_names import numbered
+from rag_harness.core.text.comparison import composed, numbered
 from rag_harness.core.types import Case, Chunk, Metadata
 from rag_harness.data.documents import Pages
 from rag_harness.data.queries import labelled, read_numbered

@@ -14,7 +14,7 @@ from typing import Any
 from rag_harness.core.errors import DataError
 from rag_harness.core.types import NEGATIVE, Case, Document, Query
 from rag_harness.data.beir import UNREADABLE, BeirDataset, Folder, judgements, objects, refuse
-from rag_harness.data.conversations import turn_id
+from rag_harness.data.query_lines import turn_id
 
 # Where the files of MTRAG and MTRAG-UN lie in a clone of IBM/mt-rag-benchmark; corpora are read out of their zips.
 

@@ -36,17 +36,18 @@ from rag_harness.core.json_text import (
 )
 from rag_harness.core.text.comparison import composed
 from rag_harness.core.types import NEGATIVE, PLACEHOLDER, REVIEWED, Case, Evidence, Metadata, Query
-from rag_harness.data.conversations import (
+from rag_harness.data.documents import Pages, check_folder
+from rag_harness.data.query_lines import (
     DECLINES,
     MOST_TURNS,
+    QuestionRow,
     SaidTurn,
     histories,
     order_problems,
+    rows_of_table,
     turn_id,
     turns_of_line,
 )
-from rag_harness.data.documents import Pages, check_folder
-from rag_harness.data.query_tables import QuestionRow, rows_of_table
 from rag_harness.data.record_files import is_table
 from rag_harness.data.source_records import field_meant, nearest_field
 from rag_harness.records.cases import (

@@ -10,7 +10,8 @@ from functools import lru_cache
 
 from rag_harness.core.text.terms import written_numbers
 from rag_harness.core.types import Case, Expectation
-from rag_harness.diagnosis.causes import (
+from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.failures import (
     EXPECTATION_BROKEN,
     GOLD_DOUBTFUL,
     LOGIC_FAILURE,
@@ -18,7 +19,6 @@ from rag_harness.diagnosis.causes import (
     RETRIEVAL_MISS,
     UNDETERMINED,
 )
-from rag_harness.diagnosis.corpus_view import CorpusView
 from rag_harness.diagnosis.gold import GoldFacts, QuoteFact, QuotePlace, among, outdated_pages
 from rag_harness.diagnosis.truncation import CutOff
 from rag_harness.evaluation.measures.correctness import carries

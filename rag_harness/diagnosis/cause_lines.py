@@ -14,24 +14,30 @@ from rag_harness.core.errors import DataError
 from rag_harness.core.escaping import ask as ask_line
 from rag_harness.core.escaping import say
 from rag_harness.core.types import GOLDEN, Case
-from rag_harness.diagnosis.causes import RETRIEVAL_MISS, TOP_LEVEL
+from rag_harness.diagnosis.failures import RETRIEVAL_MISS, TOP_LEVEL
 from rag_harness.diagnosis.interventions import GOLD_CONTEXT
 from rag_harness.evaluation.measures.correctness import describe_disagreement
 from rag_harness.evaluation.measures.expectations import EXPECTATIONS, found_in, kept_of_rubrics
 from rag_harness.evaluation.measures.expectations import RUBRIC_PREFIX as RUBRIC
 from rag_harness.evaluation.measures.opinion import OF_TURNS
 from rag_harness.records.cases import CaseFile, chat_before, searched_for, turns_before
-from rag_harness.records.causes import CAUSES, CauseLine, read_causes, write_causes
 from rag_harness.records.expectations import ExpectationResult, needs_model
-from rag_harness.records.experiment_names import is_played_name, without_history
-from rag_harness.records.manifest import RunManifest, of_run
+from rag_harness.records.manifest import RunManifest, is_played_name, of_run, without_history
 from rag_harness.records.row import ExperimentResult, rows_in
-from rag_harness.records.scores import SCORES, Author, read_scores, row_digest
+from rag_harness.records.scores import (
+    CAUSES,
+    SCORES,
+    Author,
+    CauseLine,
+    read_causes,
+    read_scores,
+    row_digest,
+    write_causes,
+)
 from rag_harness.stats.agreement import accuracy, cohen_kappa
 from rag_harness.stats.inputs import UndefinedError
-from rag_harness.tables.failure_messages import cut
 from rag_harness.tables.summary import table
-from rag_harness.tables.wording import counted
+from rag_harness.tables.wording import counted, cut
 
 # Writes causes for people: a table, the worst failures of each experiment, one trial in full. At most 100 columns.
 

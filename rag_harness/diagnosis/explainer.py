@@ -18,10 +18,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from rag_harness.core.cache import SUFFIX, leave_newest, note_use, read_kept, write_kept
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import DataError
 from rag_harness.core.files import bytes_digest, json_digest, text_digest, write_atomically
 from rag_harness.core.json_text import read_json
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.package import library_versions, package_digest
 from rag_harness.core.registry import is_own, registered
 from rag_harness.core.settings import Settings
@@ -29,12 +29,13 @@ from rag_harness.core.settings.table import affecting
 from rag_harness.core.text.refusals import declines
 from rag_harness.core.types import GOLDEN, SERVICE, Case, TrialId
 from rag_harness.diagnosis.broken_expectations import broken_facts, broken_in, wants_refusal
-from rag_harness.diagnosis.causes import CauseProgress, remedy_of
-from rag_harness.diagnosis.failed_cases import (
+from rag_harness.diagnosis.failures import (
+    CauseProgress,
     FailedCase,
     failed_gates,
     first_cases,
     first_rows,
+    remedy_of,
     rows_of,
     suspect,
     suspects,
@@ -58,13 +59,13 @@ from rag_harness.diagnosis.rules import Diagnosis, FailureFacts, RerunResult, di
 from rag_harness.diagnosis.symptoms import AcrossTrials, WordSearch, other_language, trial_signs
 from rag_harness.diagnosis.truncation import CutOff, EndingHabits, cut_off, habits_of
 from rag_harness.evaluation.measures.correctness import Rightness, rightness
-from rag_harness.pipelines.result_paths import result_path
+from rag_harness.pipelines.experiments import result_path
 from rag_harness.pipelines.trace import GivenSearches
 from rag_harness.records.cases import CaseFile
-from rag_harness.records.causes import CauseLine, leave_causes, read_causes, with_reviews
 from rag_harness.records.files import PROMPTS
 from rag_harness.records.manifest import RunManifest, SuiteRecord, read_manifest
 from rag_harness.records.row import ExperimentResult, rows_among
+from rag_harness.records.scores import CauseLine, leave_causes, read_causes, with_reviews
 from rag_harness.tables.answer_warnings import error_lines
 from rag_harness.tables.brief import wrong_answers
 from rag_harness.tables.standings import ANSWERS, RETRIEVAL

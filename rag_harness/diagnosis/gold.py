@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.sentences import sentence_texts
-from rag_harness.core.text.terms import STOPWORDS, stem, written_numbers
+from rag_harness.core.text.terms import CITATION, STOPWORDS, stem, written_numbers
 from rag_harness.core.types import Case, Chunk
 from rag_harness.diagnosis.corpus_view import (
     LEAST_SAME,

@@ -16,13 +16,15 @@ from rag_harness.core.files import write_atomically
 from rag_harness.core.settings import Settings
 from rag_harness.core.text.terms import written_numbers
 from rag_harness.core.types import Case, Hit
-from rag_harness.diagnosis.failed_cases import rows_of
-from rag_harness.diagnosis.interventions import TWICE, as_asked, hits_of
-from rag_harness.diagnosis.perturbations import (
+from rag_harness.diagnosis.failures import rows_of
+from rag_harness.diagnosis.interventions import (
     QUERY_CHANGES,
+    TWICE,
     Changed,
     ChangedSources,
+    as_asked,
     canary_of,
+    hits_of,
     reversed_order,
     with_distractor,
     with_injection,
@@ -34,8 +36,8 @@ from rag_harness.records.cases import CaseFile
 from rag_harness.records.manifest import RunManifest, SuiteRecord, awaited
 from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import CHECKED, Author, ScoreLine, row_digest
-from rag_harness.tables.failure_messages import cut
 from rag_harness.tables.summary import table
+from rag_harness.tables.wording import cut
 
 # Compares two answers without an LLM: by refusal, figures, yes or no, cited pages, and words.
 #

@@ -10,25 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 from uuid import uuid4
 
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import RagHarnessError
 from rag_harness.core.files import json_digest
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.log import log
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import SESSION, Case, Hit
-from rag_harness.data.datasets import Data
 from rag_harness.diagnosis.corpus_view import CorpusView
 from rag_harness.diagnosis.interventions import TWICE
-from rag_harness.pipelines.result_paths import result_path
+from rag_harness.pipelines.experiments import result_path
 from rag_harness.pipelines.trace import GivenSearches
 from rag_harness.records.files import ResultFile, finished_rows
-from rag_harness.records.json_safe import storable
-from rag_harness.records.row import ExperimentResult
+from rag_harness.records.row import ExperimentResult, storable
 from rag_harness.runs.engine import AskJudge, Engine, JobResult, Workplace
 from rag_harness.runs.trial import Trial, TrialOutcome, TrialRequest
 
 if TYPE_CHECKING:
+    from rag_harness.data.datasets import Data
     from rag_harness.pipelines.parts import RunParts
 
 
@@ -402,7 +401,7 @@ def running(output: Path, parts: RunParts) -> Iterator[DerivedRuns]:
     """Run derived trials in this process. At the end, after errors too, their results are in the files."""
     from rag_harness.records.files import PromptFiles
     from rag_harness.runs.engine import LocalWorkplace as Here
-    from rag_harness.runs.resume_store import adopt_journals
+    from rag_harness.runs.journal import adopt_journals
 
     adopt_journals(output)
     here: Workplace = Here(parts.settings, PromptFiles(output).keep)

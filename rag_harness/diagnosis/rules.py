@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rag_harness.core.text.terms import written_numbers
 from rag_harness.diagnosis.broken_expectations import AnswerState, BrokenFact, cause_of_broken
-from rag_harness.diagnosis.causes import (
+from rag_harness.diagnosis.failures import (
     GOLD_DOUBTFUL,
     JUDGE_DOUBTFUL,
     LOGIC_FAILURE,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.text.comparison import compared_words
 from rag_harness.core.text.language_detection import told
 from rag_harness.core.text.languages import ENGLISH

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.sentences import sentence_texts
+from rag_harness.core.text.terms import CITATION
 from rag_harness.records.row import ExperimentResult
 
 # A text without a full stop may be complete: "30 days" is. So a text is called cut off only with further evidence: its

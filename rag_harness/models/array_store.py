@@ -28,7 +28,7 @@ from rag_harness.core.protocols import Embedder, Store, Tokenizer
 from rag_harness.core.registry import stated_fingerprint
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.types import Matrix, Pieces, TokenVectors
-from rag_harness.models.model_names import no_token_vectors
+from rag_harness.models.endpoints import no_token_vectors
 
 # A store of arrays by content key: vectors, token vectors and pair scores.
 #

@@ -21,7 +21,7 @@ from rag_harness.core.settings.profiles import BASELINE_READER, BUILT_IN_PROFILE
 from rag_harness.core.text.comparison import compared_words
 from rag_harness.core.types import Completion, Hit, Matrix, Message, Usage, Vector
 from rag_harness.models.array_store import ArrayStore, key_of
-from rag_harness.models.model_names import chat_name, embedder_lacks, embedder_name, reranker_lacks
+from rag_harness.models.endpoints import chat_name, embedder_lacks, embedder_name, reranker_lacks
 
 _ASKED_ELSEWHERE = ("writer_model", "writer_base_url", "rewrite_model", "rewrite_base_url", "user_model")
 """Options of models besides those of a profile. Without them the profile's chat model does the work, or a rule."""

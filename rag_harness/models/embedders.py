@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.core.concurrency import IMPORTING
 from rag_harness.core.errors import CriticalError, ModelCallError, PrerequisiteError, RagHarnessError
 from rag_harness.core.files import file_sha256
-from rag_harness.core.lazy import IMPORTING
 from rag_harness.core.log import log
 from rag_harness.core.protocols import KeyOwner, Parts, Tokenizer
 from rag_harness.core.registry import REVISIONS, missing_package, model_name
 from rag_harness.core.types import Matrix, Pieces, TokenVectors
-from rag_harness.models.model_names import there, token_batches
-from rag_harness.models.retries import key_refused
+from rag_harness.models.calls import key_refused
+from rag_harness.models.endpoints import there, token_batches
 
 # Windows of long texts, which a model reads one at a time, cut at given borders.
 

@@ -14,12 +14,21 @@ import aiohttp
 import httpx2
 from yarl import URL
 
-from rag_harness.core.deadline import paused
+from rag_harness.core.concurrency import paused
 from rag_harness.core.types import Usage
-from rag_harness.models.call_context import CALL, IS_OVER, NO_USAGE, Call, tokens, upper_bound
-from rag_harness.models.decompression import MOST_REPLY_BYTES, PACKINGS, Decompressor
-from rag_harness.models.recording.network_guard import proxy_of
-from rag_harness.models.retries import retry_after
+from rag_harness.models.calls import (
+    CALL,
+    IS_OVER,
+    MOST_REPLY_BYTES,
+    NO_USAGE,
+    PACKINGS,
+    Call,
+    Decompressor,
+    retry_after,
+    tokens,
+    upper_bound,
+)
+from rag_harness.models.recording.playback import proxy_of
 from rag_harness.models.throttling import Money, RateLimiter
 
 # The network transport: httpx2's interface over aiohttp's connections.

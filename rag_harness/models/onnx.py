@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.core.concurrency import IMPORTING
 from rag_harness.core.errors import PrerequisiteError, SettingsError
 from rag_harness.core.files import file_sha256
 from rag_harness.core.json_text import read_json
-from rag_harness.core.lazy import IMPORTING
 from rag_harness.core.package import install
 from rag_harness.core.processes import usable_processors
 from rag_harness.core.protocols import Parts

@@ -11,10 +11,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from rag_harness.core.deadline import Deadline
+from rag_harness.core.concurrency import IMPORTING, Deadline
 from rag_harness.core.errors import DeadlineError, ModelCallError, ModelOutputError, RagHarnessError
 from rag_harness.core.files import json_digest
-from rag_harness.core.lazy import IMPORTING
 from rag_harness.core.log import log
 from rag_harness.core.progress import uncollected
 from rag_harness.core.protocols import ChatParts, KeyOwner
@@ -23,34 +22,42 @@ from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.settings.profiles import EMBEDDED_URL
 from rag_harness.core.settings.roles import RequestFields
 from rag_harness.core.types import Completion, Message, Usage
-from rag_harness.models.call_context import (
+from rag_harness.models.calls import (
     CALL,
     IS_OVER,
     LONGEST_ANSWER,
     MOST_ALTERNATIVES,
     Call,
-    alternatives,
-    offered,
-    seed_shift,
-    sent_message,
-    upper_bound,
-)
-from rag_harness.models.completions import Computed, Replayed, StreamedCompletion, StreamError, request_content
-from rag_harness.models.model_names import is_simulated
-from rag_harness.models.recording.cassettes import RECORDED_AT, TOTAL, TTFT, Cassettes
-from rag_harness.models.recording.playback import Playback
-from rag_harness.models.refused_parameters import FILE_NAME, MOST_REFUSALS, AskedWithout, refused_parameters, shaped
-from rag_harness.models.retries import (
     PassingError,
+    alternatives,
     forbidden,
     hopeless,
     may_pass,
+    offered,
     reply_in_json,
     retried,
     sdk_error,
+    seed_shift,
+    sent_message,
     stated_cost,
     transport_errors,
+    upper_bound,
 )
+from rag_harness.models.completions import (
+    FILE_NAME,
+    MOST_REFUSALS,
+    AskedWithout,
+    Computed,
+    Replayed,
+    StreamedCompletion,
+    StreamError,
+    refused_parameters,
+    request_content,
+    shaped,
+)
+from rag_harness.models.endpoints import is_simulated
+from rag_harness.models.recording.cassettes import RECORDED_AT, TOTAL, TTFT, Cassettes
+from rag_harness.models.recording.playback import Playback
 
 if TYPE_CHECKING:
     from openai import APIError, AsyncOpenAI

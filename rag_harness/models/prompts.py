@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from rag_harness.core.errors import ModelOutputError, SettingsError
 from rag_harness.core.protocols import ChatModel
-from rag_harness.core.text.citations import without_marks
+from rag_harness.core.text.terms import without_marks
 from rag_harness.core.types import Hit, Message
 
 # Prompts: two files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of the caller.

@@ -16,9 +16,8 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 from rag_harness.core.settings.profiles import BASELINE_READER
-from rag_harness.core.text.citations import without_marks
 from rag_harness.core.text.languages import rules_of
-from rag_harness.core.text.terms import terms
+from rag_harness.core.text.terms import terms, without_marks
 from rag_harness.models.reader_prompt import (
     BOOSTS,
     Prompt,

@@ -11,12 +11,11 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from rag_harness.core.text.citations import says_unknown
 from rag_harness.core.text.comparison import readable_text
 from rag_harness.core.text.language_detection import spoken, told
 from rag_harness.core.text.languages import ENGLISH, LANGUAGES
 from rag_harness.core.text.sentences import sentence_texts
-from rag_harness.core.text.terms import answer_kind, figures, kind_words, term, terms, tokens
+from rag_harness.core.text.terms import answer_kind, figures, kind_words, says_unknown, term, terms, tokens
 
 # Reading is bounded. Retrieval puts a few kB into a prompt, so the limits never cut a real RAG prompt.
 MAX_CONTEXT_CHARS = 200_000

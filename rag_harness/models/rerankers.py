@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.core.concurrency import IMPORTING
 from rag_harness.core.errors import PrerequisiteError, RecordingMissError
 from rag_harness.core.files import file_sha256
-from rag_harness.core.lazy import IMPORTING
 from rag_harness.core.protocols import LexicalScorer, RetrievalParts, Store, TokenEmbedder
 from rag_harness.core.registry import REVISIONS, missing_package, model_name
 from rag_harness.core.settings import access_of
 from rag_harness.core.types import Hit, TokenVectors
 from rag_harness.models.array_store import key_of
-from rag_harness.models.model_names import there, token_batches
+from rag_harness.models.endpoints import there, token_batches
 
 # Logits of pairs by a loaded cross-encoder.
 #

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from rag_harness.core.errors import DataError
-from rag_harness.core.text.citations import without_marks
-from rag_harness.data.query_tables import rows_of_table
+from rag_harness.core.text.terms import without_marks
+from rag_harness.data.query_lines import rows_of_table
 from rag_harness.data.record_files import is_table
 from rag_harness.models.reader import Receive, RequestError, Scope, Send
 from rag_harness.models.reader_prompt import content_text, parse_prompt

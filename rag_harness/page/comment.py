@@ -14,26 +14,24 @@ from typing import TypeAlias
 from rag_harness.core.errors import DataError
 from rag_harness.core.escaping import markdown_code_block, markdown_text
 from rag_harness.core.types import GOLDEN, TrialId
-from rag_harness.diagnosis.failed_cases import suspects
+from rag_harness.diagnosis.failures import suspects
 from rag_harness.diagnosis.tuning.outcome import RaceOutcome, read_outcome
 from rag_harness.diagnosis.tuning.outcome import sentences as outcome_sentences
-from rag_harness.page.content import NONE, Code
-from rag_harness.page.markdown import Links, Room, below, table_rows
-from rag_harness.page.race import HEAD, race_rows
+from rag_harness.page.content import NONE, Code, Links, Room, below, table_rows
 from rag_harness.page.run import SIGNS, Run, caveats, last_run_lines, run_outcome
+from rag_harness.page.sections.comparison import HEAD, race_rows
 from rag_harness.page.sections.first_screen import sureness_head
 from rag_harness.page.sections.method import again
-from rag_harness.records.causes import CauseLine
+from rag_harness.records.scores import CauseLine
 from rag_harness.runs.gates.verdict import bounds, told_apart, value_said
-from rag_harness.tables.answer_warnings import WRONG, verdicts_of
-from rag_harness.tables.baseline import SavedRun, check_as_written, load_saved_run
+from rag_harness.tables.answer_warnings import WRONG, check_whole, provenance_lines, verdicts_of
 from rag_harness.tables.brief import Brief, wrong_answers
 from rag_harness.tables.brief_sentences import Sentence, first_sentences
 from rag_harness.tables.comparison import Comparison, MeasureChange, compare, on_common_data, unit_named
 from rag_harness.tables.comparison_lines import p_or_seen
 from rag_harness.tables.gate_states import BAD, GateLine
 from rag_harness.tables.golden_suite import GOLDEN_MEASURES
-from rag_harness.tables.provenance import check_whole, provenance_lines
+from rag_harness.tables.reader import SavedRun, check_as_written, load_saved_run
 from rag_harness.tables.run_diff import RunDiff, assumed_said, run_diff, sentences, talks_said
 from rag_harness.tables.standings import Lead
 from rag_harness.tables.suite_table import SuiteTable

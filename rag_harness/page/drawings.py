@@ -66,7 +66,7 @@ from rag_harness.page.run import Run
 from rag_harness.runs.gates.evidence import interval_of_mean
 from rag_harness.runs.gates.verdict import value_said
 from rag_harness.stats import clopper_pearson, quantile
-from rag_harness.stats.quantiles import quantile_interval_of
+from rag_harness.stats.means import quantile_interval_of
 from rag_harness.tables.abstention import Abstention
 from rag_harness.tables.conversations import Drift, TurnMean, by_turn, drift_of, has_turns
 from rag_harness.tables.pairwise import RISKS

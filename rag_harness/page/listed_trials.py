@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.core.types import Case
-from rag_harness.diagnosis.failed_cases import worst_first
+from rag_harness.diagnosis.failures import worst_first
 from rag_harness.evaluation.measures.expectations import RUBRIC_PREFIX as RUBRIC
 from rag_harness.page.content import Section
 from rag_harness.page.run import Run

@@ -24,11 +24,11 @@ from rag_harness.evaluation.measures.opinion import Support
 from rag_harness.page.listed_trials import Cases, LineOfMeasure, Sample, claims_of, rows_of, sample_of
 from rag_harness.page.run import Run
 from rag_harness.records.cases import chat_before, inputs_beside
-from rag_harness.records.causes import CauseLine
 from rag_harness.records.document_ranking import document_of
 from rag_harness.records.expectations import ExpectationResult
 from rag_harness.records.files import PROMPTS
 from rag_harness.records.row import ExperimentResult, RetrievedChunk, RowCall, RowStage, StepHit
+from rag_harness.records.scores import CauseLine
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.wording import better_of
 

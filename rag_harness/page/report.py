@@ -8,7 +8,7 @@ from pathlib import Path
 from rag_harness.core.errors import DataError, SettingsError
 from rag_harness.core.files import write_atomically
 from rag_harness.core.progress import uncollected
-from rag_harness.page.formats import Format, usual_name
+from rag_harness.page import Format, usual_name
 from rag_harness.page.listed_trials import is_sampled, sample_of
 from rag_harness.page.run import Run, intervals_beside, read_run
 from rag_harness.page.sections import sections_of
@@ -120,7 +120,7 @@ def _race_alone(outputs: Sequence[Path], wanted: Format) -> str:
 
         return race_text(outcome)
     from rag_harness.page.html import html_of
-    from rag_harness.page.race import race_section
+    from rag_harness.page.sections.comparison import race_section
 
     return html_of("The race of configurations", [race_section(outcome)], None)
 

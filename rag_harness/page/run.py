@@ -15,20 +15,18 @@ from rag_harness.core.errors import SettingsError
 from rag_harness.core.json_text import read_json
 from rag_harness.core.settings.profiles import MOCK, SIMULATED
 from rag_harness.core.types import GOLDEN, TrialId
-from rag_harness.evaluation.measures.names import ANSWERS, RANKING
+from rag_harness.evaluation.measures import ANSWERS, RANKING
 from rag_harness.records.cases import CaseFile
-from rag_harness.records.causes import CAUSES, CauseLine, read_causes
 from rag_harness.records.manifest import BegunRun, RunManifest, SuiteRecord, languages_noted, read_begun, read_manifest
 from rag_harness.records.row import rows_among
+from rag_harness.records.scores import CAUSES, CauseLine, read_causes
 from rag_harness.tables.abstention import Abstention, abstentions
-from rag_harness.tables.answer_warnings import doubts
-from rag_harness.tables.baseline import SavedRun, asked_measures, saved_run, slices_in
+from rag_harness.tables.answer_warnings import REST, check_whole, doubts, left_nothing_lines, time_said
 from rag_harness.tables.brief import Brief, brief_of
 from rag_harness.tables.comparison import Comparison, compare, on_common_data
 from rag_harness.tables.gate_states import BAD, STATE_WORDS, GatesState
 from rag_harness.tables.pairwise import PairDifference, judged_measures, on_measure, pairwise
-from rag_harness.tables.provenance import REST, check_whole, left_nothing_lines, time_said
-from rag_harness.tables.reader import read_tables
+from rag_harness.tables.reader import SavedRun, asked_measures, read_tables, saved_run, slices_in
 from rag_harness.tables.requested_measures import read_slices
 from rag_harness.tables.standings import Standings, standings
 from rag_harness.tables.suite_table import SuiteTable

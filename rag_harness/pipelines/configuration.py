@@ -15,8 +15,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.settings.configurations import OF_SERVICE, ConfigurationSpec
 from rag_harness.core.types import PipelineOutput, Query
 from rag_harness.pipelines.experiments import data_of, endpoints_of, experiment
-from rag_harness.pipelines.generation import Generator
-from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.parts import Generator, RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.builder import Retrieval, spec_of
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever

@@ -1,10 +1,11 @@
-"""Experiments by name: shipped, registered, services and configurations."""
+"""Experiments by name: shipped, registered, services and configurations, with the paths of their results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial, update_wrapper
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from rag_harness.core.settings.configurations import ConfigurationSpec
     from rag_harness.core.settings.endpoints import EndpointSpec
 
+
+# Experiments by name: shipped, registered, services and configurations.
 
 # The shipped experiments are a table, ``studies/experiments.py``. Other packages register theirs under the entry point
 # ``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. The description of a service makes it an
@@ -50,7 +53,7 @@ def known_experiments(settings: Settings | None = None) -> list[str]:
 def answering(experiment: str, settings: Settings | None = None) -> str:
     """Return the experiment whose pipeline answers: ``c1`` for ``c1-own`` and ``c1-sim``, unless there is one of that
     very name."""
-    from rag_harness.records.experiment_names import without_history
+    from rag_harness.records.manifest import without_history
 
     plain = without_history(experiment)
     return experiment if plain == experiment or experiment in known_experiments(settings) else plain
@@ -157,7 +160,7 @@ def experiment(name: str, parts: Any) -> Experiment:
     from dataclasses import replace
 
     from rag_harness.core.errors import RegistryError
-    from rag_harness.records.experiment_names import OWN_HISTORY
+    from rag_harness.records.manifest import OWN_HISTORY
 
     asked_about = data_of(name, parts.settings)
     built = _built(name, builder(name, parts.settings), asked_about, parts)
@@ -219,3 +222,25 @@ def data_of(name: str, settings: Settings) -> str:
 def result_name(experiment: str) -> str:
     """Return the stem of an experiment's result file."""
     return built_in().get(experiment, experiment)
+
+
+# Paths of an experiment's rows and scores.
+
+DERIVED = "derived"
+"""Folder beside the result files for trials that were run again with one thing changed."""
+
+
+def result_path(output: Path, experiment: str) -> Path:
+    """Return the result file of ``experiment``. A derived one, ``e3+gold_context``, has it below ``derived/``."""
+    if "+" in experiment:
+        return output / DERIVED / f"{experiment}.jsonl"
+    return output / f"{result_name(experiment)}.jsonl"
+
+
+def scores_path(output: Path, experiment: str) -> Path:
+    """Return the file of ``experiment``'s judged scores; for a derived one it lies beside its rows."""
+    from rag_harness.records.scores import SCORES
+
+    if "+" in experiment:
+        return output / DERIVED / SCORES / f"{experiment}.jsonl"
+    return output / SCORES / f"{result_name(experiment)}.jsonl"

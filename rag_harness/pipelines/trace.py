@@ -14,9 +14,9 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
+from rag_harness.core.concurrency import in_a_thread, on_local_thread
 from rag_harness.core.errors import ModelCallError, ModelOutputError
 from rag_harness.core.processes import worker
-from rag_harness.core.threads import in_a_thread, on_local_thread
 from rag_harness.core.types import (
     Answer,
     Call,
@@ -29,7 +29,7 @@ from rag_harness.core.types import (
     StepKind,
     Usage,
 )
-from rag_harness.models.call_context import CallListener, hearing
+from rag_harness.models.calls import CallListener, hearing
 
 if TYPE_CHECKING:
     from rag_harness.core.protocols import ChatModel, Reranker, Retriever

@@ -8,16 +8,26 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.core.concurrency import on_local_thread
 from rag_harness.core.errors import ModelOutputError, PrerequisiteError, SettingsError, TraceError
 from rag_harness.core.package import install
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.registry import stated_fingerprint, stated_truth
-from rag_harness.core.threads import on_local_thread
 from rag_harness.core.types import Answer, Hit, PipelineOutput, Query, Stage
 from rag_harness.models.prompts import split_reply
 from rag_harness.models.recording.playback import AppCalls
-from rag_harness.pipelines.endpoint.answer import Context, ServiceAnswer, answer_of, is_uuid, most_contexts
-from rag_harness.pipelines.endpoint.placement import BY_ID, NO_TEXT, PlacedContexts, Placing, placing_in
+from rag_harness.pipelines.endpoint.answer import (
+    BY_ID,
+    NO_TEXT,
+    Context,
+    PlacedContexts,
+    Placing,
+    ServiceAnswer,
+    answer_of,
+    is_uuid,
+    most_contexts,
+    placing_in,
+)
 from rag_harness.pipelines.otel.model_calls import messages_of
 from rag_harness.pipelines.otel.spans import SpanRecord, SpanTree, is_hidden, kind_of, structured
 from rag_harness.pipelines.otel.steps import (

@@ -12,11 +12,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
+from rag_harness.core.concurrency import awaited_on, in_a_thread, loop_of_this_thread
 from rag_harness.core.protocols import Experiment, Pipeline
 from rag_harness.core.registry import stated_fingerprint, stated_truth
-from rag_harness.core.text.page_names import NAMES_OF_PAGES
+from rag_harness.core.text.comparison import NAMES_OF_PAGES
 from rag_harness.core.text.refusals import declines
-from rag_harness.core.threads import awaited_on, in_a_thread, loop_of_this_thread
 from rag_harness.core.types import Answer, Chunk, Hit, PipelineOutput, Query
 from rag_harness.models.prompts import split_reply
 from rag_harness.models.recording.playback import AppCalls, answering_app

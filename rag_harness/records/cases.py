@@ -15,8 +15,7 @@ from rag_harness.core.errors import DataError, unknown
 from rag_harness.core.files import file_sha256, json_digest, write_atomically
 from rag_harness.core.types import Case, Evidence, Expectation, ExpectedTool, Query, Scenario
 from rag_harness.records.expectations import as_json, expectations_of, in_short, needs_model
-from rag_harness.records.json_safe import read_json, storable
-from rag_harness.records.row import ExperimentResult
+from rag_harness.records.row import ExperimentResult, read_json, storable
 
 # Scenarios in ``queries.jsonl``: a conversation that a simulated user plays, in a line of its own.
 #

@@ -19,8 +19,8 @@ from rag_harness.core.errors import SettingsError, is_near, unknown
 from rag_harness.core.json_text import Schema, closed, list_schema, one_of
 from rag_harness.core.processes import Unchecked, checked, is_long
 from rag_harness.core.registry import is_own, registered, resolve
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.comparison import ComparableText, comparable_text
+from rag_harness.core.text.terms import CITATION
 from rag_harness.core.types import Case, Expectation
 
 __all__ = [

@@ -29,15 +29,14 @@ from rag_harness.core.registry import (
 )
 from rag_harness.core.settings import Settings, access_of, affecting
 from rag_harness.core.types import Chunk, Document, IndexSpec, Matrix, TokenVectors
-from rag_harness.models.model_names import embedder_name, reranker_name, token_batches
+from rag_harness.models.endpoints import embedder_name, reranker_name, token_batches
 from rag_harness.retrieval.bm25 import Bm25Index
 from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
-from rag_harness.retrieval.cuts import RecordedCuts, WindowedRetriever, chunk_of_window, windows_of
-from rag_harness.retrieval.cuts import source as windows_source
 from rag_harness.retrieval.indexes.server_connection import graph_options
 from rag_harness.retrieval.indexes.shard_files import ContentDigest, digested_bytes
-from rag_harness.retrieval.ingest import duplicates
-from rag_harness.retrieval.ingest import source as duplicates_source
+from rag_harness.retrieval.ingest import RecordedCuts, WindowedRetriever, chunk_of_window, duplicates, windows_of
+from rag_harness.retrieval.ingest import duplicates_revision as duplicates_source
+from rag_harness.retrieval.ingest import windows_revision as windows_source
 from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever, SharedReranker, SharedRetriever
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
+from rag_harness.core.concurrency import on_local_thread
 from rag_harness.core.protocols import Embedder, Index, LexicalIndex, Reranker, Retriever
 from rag_harness.core.text.language_detection import asked_language
 from rag_harness.core.text.languages import ENGLISH
 from rag_harness.core.text.terms import term, terms, tokens
-from rag_harness.core.threads import on_local_thread
 from rag_harness.core.types import Chunk, Hit, Message, Vector
 
 RRF_K = 60

@@ -1,4 +1,4 @@
-"""Conversations under way: their history, and turns that a service has received."""
+"""Conversations under way: their history, turns that a service has received, and simulated users."""
 
 from __future__ import annotations
 
@@ -7,15 +7,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag_harness.core.errors import CriticalError
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.table import FailedTurn
-from rag_harness.core.types import SESSION, Answer, Case, Failure, PipelineOutput
-from rag_harness.evaluation.measures.expectations import numbers_kept
-from rag_harness.models.call_context import Session, noting_what_is_sent
-from rag_harness.pipelines.simulated_user import Exchange
-from rag_harness.records.json_safe import storable
-from rag_harness.records.row import ExperimentResult
-from rag_harness.runs.trial import ConversationEnd, Trial, TrialOutcome, make_row
+from rag_harness.core.types import SESSION, Answer, Case, Expectation, Failure, PipelineOutput, Query
+from rag_harness.evaluation.measures.expectations import KEPT, JudgedExpectations, numbers_kept
+from rag_harness.models.calls import Session, asked_again, noting_what_is_sent
+from rag_harness.pipelines.simulated_user import (
+    MOVE,
+    SAYS,
+    EndMove,
+    Exchange,
+    ModelMove,
+    Move,
+    SayMove,
+    SimulatedUser,
+    left_role,
+    move_of,
+)
+from rag_harness.records.manifest import repeat_fingerprint, repeat_name, user_fingerprint, user_name
+from rag_harness.records.row import ExperimentResult, RowStage, storable
+from rag_harness.records.scores import ScoreLine, row_digest
+from rag_harness.runs.judging import JudgedRow
+from rag_harness.runs.trial import ConversationEnd, KeepPrompt, Trial, TrialOutcome, make_row, run_trial
+
+# Conversations under way: their history, and turns that a service has received.
 
 # Turns that were sent to a service which keeps conversations: a later run knows of them before an answer came.
 
@@ -212,3 +228,205 @@ def is_asked(row: ExperimentResult, asked: Trial) -> bool:
     """Return whether a stored row was asked what a trial is asked: its words, after the same history."""
     query = asked.case.query
     return bool(row.query == storable(query.text) and row.inputs == storable(query.inputs))
+
+
+# Simulated users in a run: what they say before each turn, and whether they stay in their role.
+
+IN_ROLE = "in_role"
+"""The name of the score: 1 where the user kept to its role, 0 where not, none where the judge could not tell."""
+CRITERIA = (
+    "Every number, name, date and other claim in the answer stands in the question, or follows from what stands there.",
+    "The answer is what the person of the question says next: it does not speak as the assistant, and it answers no "
+    "question that the person has asked.",
+)
+"""What a judge is asked. Its question is the scenario with the conversation so far, its answer what the user says."""
+_WANTED = tuple(Expectation("rubric", each, must=True) for each in CRITERIA)
+AskJudge = Callable[[ExperimentResult, Case, Sequence[JudgedExpectations]], Awaitable[JudgedRow]]
+
+
+@dataclass(frozen=True, slots=True)
+class RoleJudge:
+    """Asks the judge of a run about moves of users."""
+
+    ask: AskJudge
+
+    async def line(self, row: ExperimentResult, case: Case) -> ScoreLine:
+        """Return the score of a move."""
+        measure = JudgedExpectations()
+        judged = await self.ask(row, replace(case, expect=_WANTED), [measure])
+        score = judged.scores[measure.name]
+        value = None if score.value is None else float(score.value >= 1)
+        return ScoreLine(
+            measure=IN_ROLE,
+            version=1,
+            experiment=row.experiment,
+            query_id=row.query_id,
+            row=row_digest(row),
+            gold="",
+            author=judged.author,
+            value=value,
+            reason=score.reason,
+        )
+
+
+def verdict_in(scores: Sequence[ScoreLine], row: ExperimentResult) -> ScoreLine | None:
+    """Return the verdict on a move, by any judge. It decided whether the move was sent to the pipeline."""
+    digest = row_digest(row)
+    return next((each for each in scores if each.measure == IN_ROLE and each.row == digest and each.is_final), None)
+
+
+# Asks simulated users what they say next, before each turn of a conversation that is played.
+#
+# What a model says is a row of ``c1-sim+user``, and whether it kept to its role a score of that row. Both are on the
+# disk before the turn is asked, so that a killed run pays for neither twice.
+
+USER_STAGE = "user"
+"""The stage of a turn's row that says who has said its question, and by what calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovesKept:
+    """Where the moves of users are kept, and found again.
+
+    Attributes:
+        fingerprint: returns that of an experiment's rows.
+        find: returns the stored row of an experiment's query, with its fingerprint given; None where there is none.
+        scores: returns the stored scores of a row by experiment and query.
+        keep: writes a line to the disk.
+        keep_prompt: keeps the messages of a call.
+    """
+
+    fingerprint: Callable[[str], str]
+    find: Callable[[str, str, str], ExperimentResult | None]
+    scores: Callable[[str, str], list[ScoreLine]]
+    keep: Callable[[bytes], Awaitable[None]]
+    keep_prompt: KeepPrompt
+
+
+@dataclass(frozen=True, slots=True)
+class _ToSay:
+    """What a model is asked for: the trial whose answer is what the user says, and the pipeline that asks."""
+
+    trial: Trial
+    move: ModelMove
+    fingerprint: str
+    repeat: int
+
+
+class PlayedTurns:
+    """The simulated users of one process.
+
+    Args:
+        history: what was said in each conversation.
+        user: who plays them.
+        settings: of the run.
+        kept: where their moves are kept.
+        judge: judges whether what a model says follows from its scenario; None where rules alone tell.
+    """
+
+    def __init__(
+        self, history: OwnHistory, user: SimulatedUser, settings: Settings, kept: MovesKept, judge: RoleJudge | None
+    ) -> None:
+        self._history, self._user, self._settings, self._kept, self._judge = history, user, settings, kept, judge
+        self._new: dict[tuple[str, str], list[bytes]] = {}
+
+    def new_lines(self, experiment: str, query_id: str) -> list[bytes]:
+        """Return the lines of what was said, and judged, before a turn since this was last asked for."""
+        return self._new.pop((experiment, query_id), [])
+
+    async def _keep(self, experiment: str, query_id: str, line: bytes) -> None:
+        self._new.setdefault((experiment.partition("+")[0], query_id), []).append(line)
+        await self._kept.keep(line)
+
+    def known(self, asked: Trial, repeat: int = 1) -> Trial | TrialOutcome | None:
+        """Return a turn with what its user says, or its end, where nobody has to be asked for that; else None.
+
+        A turn of a recorded conversation is returned as it is.
+        """
+        if asked.case.scenario is None:
+            return asked
+        before = self._history.before(asked, repeat)
+        if (move := self._user.known(asked.case.scenario, before)) is not None:
+            return self._done(asked, before, move)
+        row = self._stored(self._to_say(asked, repeat))
+        return None if row is None else self._done(asked, before, _judged(row, self._verdict(row)), row)
+
+    async def asked(self, asked: Trial, repeat: int = 1) -> Trial | TrialOutcome:
+        """Return a turn with the words of its user, or its outcome if it cannot be asked.
+
+        Raises:
+            CriticalError: no later move can be made either.
+        """
+        if asked.case.scenario is None:
+            return asked
+        before = self._history.before(asked, repeat)
+        if (move := self._user.known(asked.case.scenario, before)) is not None:
+            return self._done(asked, before, move)
+        to_say = self._to_say(asked, repeat)
+        row = self._stored(to_say) or await self._say(to_say)
+        if isinstance(row, TrialOutcome):
+            return row
+        verdict = self._verdict(row)
+        if self._judge is not None and verdict is None and isinstance(_move(row), SayMove):
+            verdict = await self._judge.line(row, to_say.trial.case)
+            await self._keep(row.experiment, row.query_id, verdict.line())
+        return self._done(asked, before, _judged(row, verdict), row)
+
+    async def _say(self, to_say: _ToSay) -> ExperimentResult | TrialOutcome:
+        with asked_again(to_say.repeat - 1):
+            outcome = await run_trial(
+                to_say.trial, to_say.move, self._settings, to_say.fingerprint, self._kept.keep_prompt
+            )
+        row = outcome.row
+        if outcome.critical:
+            raise CriticalError(row.error_text if row is not None and not row.ok else str(outcome.error))
+        if row is None:
+            return TrialOutcome(None, not_run=outcome.not_run)
+        if not row.ok:
+            return TrialOutcome(None, not_run=f"its simulated user has failed: {row.error_text}")
+        await self._keep(row.experiment, row.query_id, row.line().encode())
+        return row
+
+    def _to_say(self, asked: Trial, repeat: int) -> _ToSay:
+        assert asked.case.scenario is not None
+        move = self._user.move(asked.case.scenario, self._history.before(asked, repeat))
+        name, fingerprint = asked.experiment, self._kept.fingerprint(asked.experiment)
+        if repeat > 1:
+            name, fingerprint = repeat_name(name, repeat), repeat_fingerprint(fingerprint, repeat)
+        query = asked.case.query
+        place = {key: query.inputs[key] for key in ("conversation", "turn")}
+        trial = Trial(user_name(name), Case(Query(query.query_id, move.text, place), query_type="user"))
+        return _ToSay(trial, move, user_fingerprint(fingerprint), repeat)
+
+    def _stored(self, to_say: _ToSay) -> ExperimentResult | None:
+        trial = to_say.trial
+        row = self._kept.find(trial.experiment, to_say.fingerprint, trial.case.query.query_id)
+        return row if row is not None and is_asked(row, trial) else None
+
+    def _verdict(self, row: ExperimentResult) -> ScoreLine | None:
+        return verdict_in(self._kept.scores(row.experiment, row.query_id), row)
+
+    def _done(
+        self, asked: Trial, before: Sequence[Exchange], move: Move, row: ExperimentResult | None = None
+    ) -> Trial | TrialOutcome:
+        if isinstance(move, EndMove):
+            turn = int(asked.case.query.place["turn"]) - 1
+            return TrialOutcome(None, ended=ConversationEnd(turn, move.why, move.out_of_role))
+        query = replace(asked.case.query, text=move.text)
+        kept = frozenset[int]().union(*(each.kept for each in before))
+        made = row.stages[0] if row is not None and row.stages else RowStage(name=SAYS, ms=0)
+        detail = {"by": self._user.by, **({KEPT: sorted(kept)} if kept else {})}
+        stage = made.model_copy(update={"name": USER_STAGE, "detail": detail})
+        return replace(asked, case=replace(asked.case, query=query), user=stage)
+
+
+def _move(row: ExperimentResult) -> Move:
+    decision = next(each for each in row.decisions if each.name == MOVE)
+    return move_of(decision.outcome, row.llm_answer, decision.reason)
+
+
+def _judged(row: ExperimentResult, verdict: ScoreLine | None) -> Move:
+    """Return the move of a row; its conversation ends where a judge found that it left its role."""
+    if verdict is not None and verdict.value == 0:
+        return left_role(row.llm_answer, verdict.reason)
+    return _move(row)

@@ -14,8 +14,8 @@ from rag_harness.core.registry import model_name
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.profiles import prices_of
 from rag_harness.core.types import Case
-from rag_harness.models.call_context import asked_again
-from rag_harness.models.model_names import chat_name, embedder_name
+from rag_harness.models.calls import asked_again
+from rag_harness.models.endpoints import chat_name, embedder_name
 from rag_harness.models.openai_chat import Expected, counting_chat
 from rag_harness.pipelines.experiments import built_in, endpoints_of
 from rag_harness.pipelines.experiments import experiment as build_experiment

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rag_harness.core.lazy import Lazy
+    from rag_harness.core.concurrency import Lazy
     from rag_harness.data.datasets import Data
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.records.row import ExperimentResult
@@ -104,7 +104,7 @@ class Identities:
         return known[1]
 
     def _fingerprint(self, experiment: Experiment) -> str:
-        from rag_harness.runs.resume_store import InterruptedRuns
+        from rag_harness.runs.journal import InterruptedRuns
 
         found, settings = self.of_parts(experiment), self._settings.get()
         if not self.reuses_nothing(experiment):

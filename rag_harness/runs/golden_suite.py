@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import PrerequisiteError, SettingsError, unknown
 from rag_harness.core.files import text_digest
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.protocols import Experiment, Retriever
 from rag_harness.core.registry import is_own_code, noting
 from rag_harness.core.settings import affecting

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.core.cache import SUFFIX, note_use, read_kept, write_kept
-from rag_harness.core.deadline import Deadline
+from rag_harness.core.concurrency import Deadline, Lazy, in_a_thread, inline
 from rag_harness.core.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.core.files import json_digest
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.log import log
 from rag_harness.core.package import library_versions, package_digest
 from rag_harness.core.processes import is_long
@@ -22,7 +21,6 @@ from rag_harness.core.protocols import JudgeParts
 from rag_harness.core.registry import may_be_kept, module_of, stated_fingerprint
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.settings.table import affecting
-from rag_harness.core.threads import in_a_thread, inline
 from rag_harness.core.types import Case
 from rag_harness.evaluation.judges.conversations import in_conversations
 from rag_harness.evaluation.judges.factory import (
@@ -51,9 +49,9 @@ from rag_harness.evaluation.measures.opinion import (
     kinds_of,
     turn_material,
 )
-from rag_harness.models.model_names import judge_name
+from rag_harness.models.endpoints import judge_name
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.records.experiment_names import judge_label
+from rag_harness.records.manifest import judge_label
 from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import Author, ScoreLine, row_digest, text_digest
 from rag_harness.runs.engine import AskJudge

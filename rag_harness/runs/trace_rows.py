@@ -8,13 +8,11 @@ from pathlib import Path
 
 from rag_harness.core.errors import ModelOutputError, PrerequisiteError
 from rag_harness.core.types import Answer, Case, Failure, PipelineOutput, Query
-from rag_harness.pipelines.endpoint.answer import most_contexts
-from rag_harness.pipelines.endpoint.placement import placing_in
+from rag_harness.pipelines.endpoint.answer import most_contexts, placing_in
 from rag_harness.pipelines.otel.files import TraceFile
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.traced_app import SOURCE, KeptTrace, kept_trace
-from rag_harness.records.json_safe import storable
-from rag_harness.records.row import ExperimentResult
+from rag_harness.records.row import ExperimentResult, storable
 from rag_harness.runs.trial import Trial, make_row
 
 EXPERIMENT = "traces"

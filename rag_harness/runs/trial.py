@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rag_harness.core.deadline import Deadline
+from rag_harness.core.concurrency import Deadline, inline
 from rag_harness.core.errors import (
     BudgetError,
     CriticalError,
@@ -33,7 +33,6 @@ from rag_harness.core.protocols import Experiment, Pipeline
 from rag_harness.core.registry import is_own_code, model_name, stated_fingerprint, stated_truth
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.profiles import prices_of
-from rag_harness.core.threads import inline
 from rag_harness.core.types import (
     SERVICE,
     Answer,
@@ -49,8 +48,7 @@ from rag_harness.core.types import (
     Usage,
 )
 from rag_harness.evaluation.measures.correctness import correctness
-from rag_harness.models.call_context import Session, asked_again, asked_in, refuse_long
-from rag_harness.models.retries import RetriesNoted, trial_retries
+from rag_harness.models.calls import RetriesNoted, Session, asked_again, asked_in, refuse_long, trial_retries
 from rag_harness.pipelines.endpoint.answer import most_contexts, refuse_many
 from rag_harness.pipelines.trace import GivenSearches, Trace, giving, keeping_sent
 from rag_harness.pipelines.user_pipelines import called, declined, output_of, with_page_names, without_reasoning

@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iter
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from rag_harness.core.concurrency import in_a_thread
 from rag_harness.core.errors import RagHarnessError
-from rag_harness.core.threads import in_a_thread
 from rag_harness.core.types import Hit, PipelineOutput
-from rag_harness.models.call_context import CallListener
+from rag_harness.models.calls import CallListener
 from rag_harness.pipelines.trace import watching
 from rag_harness.service.citations import section_of
 

@@ -19,12 +19,11 @@ from starlette.datastructures import Headers
 
 from rag_harness.core.errors import SettingsError
 from rag_harness.service import keys
+from rag_harness.service.app_state import Options
 from rag_harness.service.database import Database
-from rag_harness.service.keys import NOBODY_ELSE, Principal, Scope
+from rag_harness.service.keys import NOBODY_ELSE, Principal, Rates, Scope
 from rag_harness.service.middleware import AnsweringPlaces
-from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.rate_limits import Rates
 
 # Protects a server without keys: it may listen on this machine only, and only this machine's user may ask.
 #

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from rag_harness.core.text.citations import CITATION, cited_sources
 from rag_harness.core.text.language_detection import foreign
 from rag_harness.core.text.languages import ENGLISH
 from rag_harness.core.text.sentences import Span, sentence_spans, stripped
-from rag_harness.core.text.terms import terms
+from rag_harness.core.text.terms import CITATION, cited_sources, terms
 from rag_harness.core.types import UNMARKED, Chunk, Document, Hit
 
 # The sentences, items and rows of a document that the service shows behind a claim: of Markdown as it is written.

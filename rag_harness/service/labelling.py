@@ -16,7 +16,7 @@ from typing import Any
 
 from rag_harness.core.errors import DataError, ModelOutputError
 from rag_harness.core.text.refusals import declines
-from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.endpoint.answer import Placing
 from rag_harness.pipelines.otel.files import TraceFile
 from rag_harness.pipelines.traced_app import KeptTrace, kept_trace
 from rag_harness.service.database import DATABASE, Database

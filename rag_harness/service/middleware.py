@@ -1,18 +1,21 @@
-"""The middleware of an application.
-
-Headers, errors as problem+json, limits of questions at once, and clients that leave.
-"""
+"""The middleware of an application, and bodies of requests, checked before any parser sees them."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
+import re
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from secrets import token_hex
+from time import monotonic
 from typing import Any, TypeVar
 
+import numpy as np
+from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import MutableHeaders
@@ -23,9 +26,269 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_harness.core.cache import NO_ROOM
 from rag_harness.core.log import log
+from rag_harness.service.app_state import MIB, Options
 from rag_harness.service.database import StateError
 from rag_harness.service.problems import ProblemError, no_room, shortened
-from rag_harness.service.request_bodies import Bodies, Pace
+
+# Bodies of requests: count, time and check them before any parser sees them.
+
+# Checks the bytes of JSON before any parser sees them: nesting, charset, half characters, numbers.
+
+MOST_LEVELS = 64
+_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_STEP = np.zeros(256, dtype=np.int8)
+_STEP[[ord("["), ord("{")]] = 1
+_STEP[[ord("]"), ord("}")]] = -1
+
+
+def check_json(body: bytes) -> None:
+    """Check the bytes of a JSON text before they are parsed.
+
+    Raises:
+        ProblemError: 400 if they nest deeper than ``MOST_LEVELS``, are not UTF-8, escape half a character, or have a
+            number that is not finite.
+    """
+    if not _is_utf8(body):
+        raise ProblemError(400, "not_utf8", "The body is not JSON in UTF-8. Send it as UTF-8.")
+    plain = _without_escapes(body)
+    if levels_exceed(plain, MOST_LEVELS):
+        raise ProblemError(
+            400, "too_deep", f"The body nests lists and objects deeper than {MOST_LEVELS} levels. Send it flatter."
+        )
+    if b"\\u" in plain and _HALF.search(_PAIR.sub(b"", plain)):
+        raise ProblemError(
+            400, "half_a_character", "The body escapes half a character (a lone surrogate). Send whole ones."
+        )
+    if fault := _number_fault(body):
+        raise ProblemError(400, "not_finite", f"In the body {shortened(fault)}: NaN, infinite or too large.")
+
+
+def is_flat(text: str) -> bool:
+    """Return whether JSON nests no deeper than ``MOST_LEVELS``."""
+    return not levels_exceed(_without_escapes(text.encode(errors="replace")), MOST_LEVELS)
+
+
+def fault_of_value(value: Any, path: str) -> str:
+    """Return what is wrong in a value that was parsed from checked bytes; empty if nothing is."""
+    for where, found in _leaves(value, path):
+        if isinstance(found, float) and not math.isfinite(found):
+            return f"{where} is no finite number"
+        if isinstance(found, str) and not _is_whole(found):
+            return f"{where} has half a character (a lone surrogate)"
+    return ""
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
+
+
+def _number_fault(body: bytes) -> str:
+    """Return the number that is not finite: Python's parser takes NaN, Infinity and 1e999. Empty if there is none."""
+    odd: list[float] = []
+
+    def number(text: str) -> float:
+        found = float(text)
+        if not math.isfinite(found):
+            odd.append(found)
+        return found
+
+    try:
+        value = json.loads(body, parse_float=number, parse_constant=number)
+    except ValueError:
+        return ""  # it is not JSON; the parser will report it
+    return fault_of_value(value, "") if odd else ""
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield each value that holds no others, and each name in an object, with its path: ``inputs.weights[3]``."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield path, name
+            yield from _leaves(each, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield from _leaves(each, f"{path}[{place}]")
+    else:
+        yield path, value
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    # UTF-16 would hide brackets from this check but not from the parser. In UTF-8, no byte of a JSON text is 0.
+    return b"\0" not in body
+
+
+def _without_escapes(body: bytes) -> bytes:
+    """Return the text without escaped backslashes and quotes. Each quote that is left begins or ends a string."""
+    return body.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+
+
+def levels_exceed(plain: bytes, most: int) -> bool:
+    """Return whether brackets outside strings nest deeper than ``most``. Linear: 1 MB takes milliseconds."""
+    if plain.count(b"[") + plain.count(b"{") <= most:
+        return False
+    found = np.frombuffer(plain, dtype=np.uint8)
+    in_string = np.bitwise_xor.accumulate(found == ord('"'))
+    steps = np.where(in_string, np.int8(0), _STEP[found])
+    return int(np.cumsum(steps, dtype=np.int32).max()) > most
+
+
+# Reads the body of a request: counts it, times it and checks it. Its own headers are not trusted.
+
+UPLOADS = frozenset({"/ingest"})
+"""Paths that take files. Every other body is JSON."""
+_AROUND_A_FILE = 64 << 10
+"""How many bytes of a form may be something other than the file: other fields, boundaries."""
+_LARGE = 64 << 10
+"""From how many bytes on JSON is checked in a thread of its own."""
+_DRAINED, _DRAIN_S = MIB, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How slowly a body may come: ``silence`` seconds without a byte, and at least ``rate`` bytes a second in all."""
+
+    silence: float = 10.0
+    rate: float = 1024.0
+
+
+class Bodies:
+    """Middleware that limits how much a route reads and how long it waits. A route gets JSON only whole and checked."""
+
+    def __init__(self, app: ASGIApp, pace: Pace | None = None) -> None:
+        self._app = app
+        self._pace = pace or Pace()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or not _has_body(scope):
+            await self._app(scope, receive, send)
+            return
+        body = _Body(scope, receive, self._pace)
+        await self._app(scope, body.receive, _Leaving(body, send).send)
+
+
+class _Body:
+    def __init__(self, scope: Scope, receive: Receive, pace: Pace) -> None:
+        options: Options = scope["app"].state.access.options
+        self._is_upload = scope["path"] in UPLOADS
+        self._most = options.upload + _AROUND_A_FILE if self._is_upload else options.body
+        self._declared = _declared(scope)
+        self._receive, self._pace = receive, pace
+        self._began: float | None = None
+        self._came = 0
+        self.complete = False
+
+    async def receive(self) -> Message:
+        """Return the next part of an upload, or a whole body of another kind; later calls return the next message.
+
+        Raises:
+            ProblemError: 413 if the body is too large, 408 if it is too slow, 400 if it is not JSON that a parser
+                should see.
+        """
+        if self.complete:
+            return await self._receive()
+        if self._declared > self._most:
+            raise self._too_large()
+        return await self._part() if self._is_upload else await self._whole()
+
+    async def drain(self) -> None:
+        """Read a little of an unwanted body: a client that is still sending may not read the answer yet."""
+        came = 0
+        try:
+            async with asyncio.timeout(_DRAIN_S):
+                while not self.complete and came < _DRAINED:
+                    came += len(self._seen(await self._receive()).get("body", b""))
+        except TimeoutError:
+            return
+
+    async def _whole(self) -> Message:
+        parts = []
+        while not self.complete:
+            message = await self._part()
+            if message["type"] != "http.request":
+                return message
+            parts.append(message.get("body", b""))
+        body = b"".join(parts)
+        if len(body) > _LARGE:  # a megabyte takes tenths of a second, and other requests wait meanwhile
+            await run_sync(check_json, body)
+        else:
+            check_json(body)
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def _part(self) -> Message:
+        patience = self._patience()
+        if patience <= 0:  # bytes that have already come would not time out
+            raise _too_slow()
+        try:
+            async with asyncio.timeout(patience):
+                message = self._seen(await self._receive())
+        except TimeoutError:
+            raise _too_slow() from None
+        self._came += len(message.get("body", b""))
+        if self._came > self._most:
+            raise self._too_large()
+        return message
+
+    def _patience(self) -> float:
+        """Return for how many seconds to wait for the next byte."""
+        now = monotonic()
+        if self._began is None:
+            self._began = now
+        due = self._began + self._pace.silence + self._came / self._pace.rate
+        return min(self._pace.silence, due - now)
+
+    def _seen(self, message: Message) -> Message:
+        self.complete = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+    def _too_large(self) -> ProblemError:
+        detail = f"The body is larger than the {self._most:,} bytes that are taken here. Send less."
+        return ProblemError(413, "too_large", detail, extra={"limit": self._most})
+
+
+class _Leaving:
+    """Sends an answer. If the body was not read to its end, the connection is closed afterwards."""
+
+    def __init__(self, body: _Body, send: Send) -> None:
+        self._body, self._send = body, send
+        self._closes = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and not self._body.complete:
+            self._closes = True
+            message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
+        if not self._closes or message["type"] != "http.response.body" or message.get("more_body", False):
+            await self._send(message)
+            return
+        # The whole answer is sent before the rest of the body is dropped and the connection is closed.
+        await self._send({**message, "more_body": True})
+        await self._body.drain()
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _too_slow() -> ProblemError:
+    return ProblemError(408, "too_slow", "The body came too slowly. Send it again, faster.")
+
+
+def _has_body(scope: Scope) -> bool:
+    names = {name for name, _ in scope["headers"]}
+    return b"transfer-encoding" in names or _declared(scope) > 0
+
+
+def _declared(scope: Scope) -> int:
+    """Return the number in Content-Length; 0 if it cannot be read."""
+    said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+    return int(said) if said.isdigit() and len(said) < 20 else 0
+
+
+# The middleware of an application.
+#
+# Headers, errors as problem+json, limits of questions at once, and clients that leave.
 
 # From errors to problem+json. No traceback and no path is sent, and texts of others are shortened.
 

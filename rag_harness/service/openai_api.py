@@ -13,12 +13,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from rag_harness.core.threads import in_a_thread
+from rag_harness.core.concurrency import in_a_thread
 from rag_harness.core.types import PipelineOutput, Usage
 from rag_harness.models.reader import RequestError
 from rag_harness.service.answer_stream import AnswerEvent
+from rag_harness.service.app_state import inputs_of
 from rag_harness.service.authentication import GuardedRoute, asks
-from rag_harness.service.conversations import inputs_of
 from rag_harness.service.keys import Principal
 from rag_harness.service.middleware import EXPECTED, PROBLEM, a_place, problem_of, while_waited_for
 from rag_harness.service.problems import ProblemError

@@ -10,23 +10,21 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+from rag_harness.core.concurrency import in_a_thread
 from rag_harness.core.errors import DeadlineError, ModelCallError, ModelOutputError, QueryTooLongError, RagHarnessError
 from rag_harness.core.log import log
-from rag_harness.core.settings.reliability import WEAK_SIGNALS
-from rag_harness.core.threads import in_a_thread
+from rag_harness.core.settings.configurations import WEAK_SIGNALS
 from rag_harness.core.types import Answer, Decision, Hit, PipelineOutput, Query
-from rag_harness.models.call_context import refuse_long
-from rag_harness.models.retries import somebody_waits
+from rag_harness.models.calls import refuse_long, somebody_waits
 from rag_harness.pipelines.trace import Trace
 from rag_harness.pipelines.user_pipelines import declined
 from rag_harness.service.answer_stream import AnswerEvent, Shows, events, retrieval
-from rag_harness.service.app_state import Service
+from rag_harness.service.app_state import Owner, Service
 from rag_harness.service.citations import cited
-from rag_harness.service.conversations import Owner
 from rag_harness.service.corpus.contents import Serving
 from rag_harness.service.keys import Principal, grant
-from rag_harness.service.logs import log_context
 from rag_harness.service.middleware import CLIENT_LEFT, problem_of_any
+from rag_harness.service.monitoring import log_context
 from rag_harness.service.observations import FAILED, LEFT, Observed, TraceIds
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.schemas import Answered, Cited, Debug, Found, Mode, Outcome, Step

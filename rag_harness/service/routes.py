@@ -25,20 +25,18 @@ from rag_harness.core.escaping import page_script, page_style
 from rag_harness.core.package import VERSION
 from rag_harness.core.types import PipelineOutput
 from rag_harness.service.answer_stream import AnswerEvent
-from rag_harness.service.app_state import Service, no_such_document
+from rag_harness.service.app_state import Owner, Service, inputs_of, no_such_document
 from rag_harness.service.authentication import GuardedRoute, access_of, asks
-from rag_harness.service.conversations import Owner, inputs_of
 from rag_harness.service.corpus.contents import DEFAULT, DocumentInfo, Serving
 from rag_harness.service.corpus.document_table import collection_sizes, total_size
 from rag_harness.service.corpus.intake import SPARE
 from rag_harness.service.database import StateError
 from rag_harness.service.keys import COLLECTION, Principal
-from rag_harness.service.metrics import CONTENT_TYPE
-from rag_harness.service.middleware import a_place, while_waited_for
+from rag_harness.service.middleware import a_place, fault_of_value, is_flat, while_waited_for
+from rag_harness.service.monitoring import CONTENT_TYPE
 from rag_harness.service.observations import TraceIds, trace_ids
 from rag_harness.service.problems import ProblemError, no_room, shortened
 from rag_harness.service.questions import QuestionUnderWay, ReadInputs, ServiceQuestion, query_too_long
-from rag_harness.service.request_bodies import fault_of_value, is_flat
 from rag_harness.service.schemas import AnswerAgain, Answered, Asked, Conversation, Doc, Docs, Health, Rating, Ready
 
 # What every route reads from a request.

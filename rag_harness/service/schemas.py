@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator, model_validator
 
-from rag_harness.service.conversations import MOST_TURNS_KEPT
+from rag_harness.service.app_state import MOST_TURNS_KEPT
 from rag_harness.service.keys import COLLECTION
 
 Outcome = Literal["pass", "warn", "abstain", "unchecked"]

@@ -22,24 +22,22 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from rag_harness.core.concurrency import IMPORTING
 from rag_harness.core.escaping import say
-from rag_harness.core.lazy import IMPORTING
 from rag_harness.core.log import log
 from rag_harness.core.processes import worker_beside
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.data.loaders.child_process import end_all
 from rag_harness.service import keys, openai_api, routes
-from rag_harness.service.app_state import Service
+from rag_harness.service.app_state import Options, Service
 from rag_harness.service.authentication import Access, check_host, listening_on, url_of
 from rag_harness.service.corpus.document_table import collection_sizes
 from rag_harness.service.corpus.tenant_collections import Corpora
 from rag_harness.service.database import StateFolder
-from rag_harness.service.logs import Format, logging_to
-from rag_harness.service.metrics import Counting, Metrics
+from rag_harness.service.keys import parsed_rate
 from rag_harness.service.middleware import PROBLEM, install
-from rag_harness.service.options import Options
+from rag_harness.service.monitoring import Counting, Format, Metrics, logging_to
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.rate_limits import parsed_rate
 from rag_harness.service.schemas import Problem
 from rag_harness.service.traces import Exporter, Traces, address, check_export
 

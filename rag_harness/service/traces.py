@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rag_harness.core.errors import PrerequisiteError
 from rag_harness.core.log import log
 from rag_harness.core.package import NAME, install
-from rag_harness.core.settings.secrets import check_address
+from rag_harness.core.settings.roles import check_address
 from rag_harness.core.types import Hit
 from rag_harness.service import observations
 from rag_harness.service.database import Database

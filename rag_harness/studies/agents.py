@@ -12,7 +12,7 @@ from rag_harness.core.protocols import ChatModel, Experiment
 from rag_harness.core.text.language_detection import asked_language
 from rag_harness.core.text.terms import term, terms, tokens
 from rag_harness.core.types import Chunk, Completion, Decision, Hit, Message, PipelineOutput, Query, ToolCall
-from rag_harness.models.call_context import offering
+from rag_harness.models.calls import offering
 from rag_harness.pipelines.experiments import data_of
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import StepTrace

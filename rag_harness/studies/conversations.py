@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from rag_harness.core.protocols import ChatModel, Experiment
-from rag_harness.core.text.citations import without_marks
+from rag_harness.core.text.terms import without_marks
 from rag_harness.core.types import Decision, Hit, Message, PipelineOutput, Query
 from rag_harness.pipelines.experiments import data_of
 from rag_harness.pipelines.parts import RunParts

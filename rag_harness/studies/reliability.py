@@ -12,28 +12,27 @@ from typing import Any, Literal
 from rag_harness.core.files import file_digest
 from rag_harness.core.protocols import ChatModel, Experiment, Reranker
 from rag_harness.core.registry import REVISIONS
+from rag_harness.core.settings.configurations import USUAL, WEAK_SIGNALS, ReliabilityNumbers, Thresholds
 from rag_harness.core.settings.profiles import EMBEDDED_URL
-from rag_harness.core.settings.reliability import USUAL, WEAK_SIGNALS, ReliabilityNumbers, Thresholds
 from rag_harness.core.text.language_detection import told
 from rag_harness.core.types import Answer, Decision, PipelineOutput, Query
 from rag_harness.evaluation.judges.calibration.confidence import FROM_ANSWER, read_confidence
 from rag_harness.evaluation.judges.factory import create_judge
 from rag_harness.evaluation.judges.traits import traits
 from rag_harness.evaluation.measures.opinion import Judge
-from rag_harness.models.model_names import chat_name
+from rag_harness.models.endpoints import chat_name
 from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.experiments import data_of
-from rag_harness.pipelines.generation import Generator
-from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.parts import Generator, RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.builder import Retrieval
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
-from rag_harness.studies.reliability_confidence import Confidence
 from rag_harness.studies.reliability_retrieval import Fallback, Searcher, SearchResult, Signals
 from rag_harness.studies.reliability_verification import (
     MOST_TOKENS,
     TEMPERATURE,
     Checked,
+    Confidence,
     ContradictionModel,
     SecondAsking,
     conflicts,

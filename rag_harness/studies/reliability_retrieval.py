@@ -10,7 +10,7 @@ from statistics import pstdev
 from typing import Any
 
 from rag_harness.core.protocols import ChatModel, Reranker, Retriever
-from rag_harness.core.settings.reliability import USUAL, QualityWeights
+from rag_harness.core.settings.configurations import USUAL, QualityWeights
 from rag_harness.core.text.terms import term, terms, tokens
 from rag_harness.core.types import Chunk, Decision, Hit, Message
 from rag_harness.evaluation.judges.calibration.confidence import FROM_RETRIEVAL, SIGNAL

@@ -16,8 +16,7 @@ from rag_harness.core.text.languages import ENGLISH
 from rag_harness.core.types import Decision, Hit, IndexSpec, Message, PipelineOutput, Query
 from rag_harness.models.prompts import json_of
 from rag_harness.pipelines.configuration import build as configured
-from rag_harness.pipelines.generation import Generator
-from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.parts import Generator, RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.builder import spec_of
 from rag_harness.retrieval.retrievers import RerankedRetriever, fused

@@ -13,8 +13,7 @@ from rag_harness.core.protocols import ChatModel, Experiment, Retriever
 from rag_harness.core.types import Answer, Chunk, Decision, Hit, IndexSpec, PipelineOutput, Query
 from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.experiments import data_of
-from rag_harness.pipelines.generation import read_answer, response_format
-from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.parts import RunParts, read_answer, response_format
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.builder import Retrieval
 from rag_harness.studies.conversations import Rewriting, rewriting

@@ -13,8 +13,7 @@ from typing import Any
 from rag_harness.core.errors import ModelOutputError, QueryTooLongError
 from rag_harness.core.files import json_digest
 from rag_harness.core.protocols import ChatModel, Retriever
-from rag_harness.core.text.comparison import compared_words, with_single_blanks
-from rag_harness.core.text.page_names import slug
+from rag_harness.core.text.comparison import compared_words, slug, with_single_blanks
 from rag_harness.core.types import Chunk, Decision, Hit, Message
 from rag_harness.models.prompts import Prompts
 from rag_harness.retrieval.builder import Retrieval

@@ -12,7 +12,7 @@ from rag_harness.core.types import GOLDEN
 from rag_harness.evaluation.measures.correctness import CORRECT
 from rag_harness.stats.agreement import auroc
 from rag_harness.stats.inputs import UndefinedError
-from rag_harness.stats.selective import Promise, RiskCoverage, promise, risk_coverage
+from rag_harness.stats.prediction import Promise, RiskCoverage, promise, risk_coverage
 from rag_harness.tables.pairwise import measure_said
 from rag_harness.tables.suite_table import SuiteTable
 

@@ -14,8 +14,8 @@ import numpy as np
 from rag_harness.core.settings.table import names_in
 from rag_harness.core.types import GOLDEN
 from rag_harness.evaluation.measures.correctness import CORRECT
-from rag_harness.records.causes import CauseLine
 from rag_harness.records.manifest import RunManifest
+from rag_harness.records.scores import CauseLine
 from rag_harness.runs.gates import Gate, Reference
 from rag_harness.runs.gates.configuration import gate_or_none
 from rag_harness.runs.gates.verdict import meets_threshold

@@ -20,11 +20,10 @@ from rag_harness.stats import mean_or_none as stats_mean_or_none
 from rag_harness.stats.inputs import differences, in_both
 from rag_harness.stats.means import mean_or_none
 from rag_harness.stats.paired_tests import Paired, paired
-from rag_harness.tables.baseline import SavedRun, SavedSuite
-from rag_harness.tables.clusters import TURN
-from rag_harness.tables.pairwise import ALPHA, excludes_0
-from rag_harness.tables.power import CasesNeeded
-from rag_harness.tables.provenance import time_said
+from rag_harness.tables.answer_warnings import time_said
+from rag_harness.tables.pairwise import ALPHA, CasesNeeded, excludes_0
+from rag_harness.tables.reader import SavedRun, SavedSuite
+from rag_harness.tables.suite_table import TURN
 from rag_harness.tables.wording import Side, better_named, listed
 
 # Which measures of two runs are tested: those that gates are on, else one of what is found and one of answers.

@@ -7,12 +7,12 @@ from textwrap import wrap
 
 from rag_harness.stats import holm
 from rag_harness.stats.paired_tests import Paired
-from rag_harness.tables.baseline import SavedRun
 from rag_harness.tables.comparison import Comparison, MeasureChange, compare, on_common_data, paired_of
-from rag_harness.tables.failure_messages import cut
 from rag_harness.tables.pairwise import PAIR_COLUMNS, figures, measure_said, p_said
+from rag_harness.tables.reader import SavedRun
 from rag_harness.tables.run_diff import RunDiff, run_diff, same_said, sentences
 from rag_harness.tables.summary import table
+from rag_harness.tables.wording import cut
 
 WIDTH = 100
 _HEADER = ("", "before", "now", "difference", "interval", "p", "n", "gained", "lost")

@@ -18,19 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.core.types import PLACEHOLDER, REVIEWED
-from rag_harness.pipelines.result_paths import result_path
+from rag_harness.pipelines.experiments import result_path
 from rag_harness.pipelines.simulated_user import SCRIPT
-from rag_harness.records.experiment_names import user_fingerprint, user_name
-from rag_harness.records.manifest import RunManifest, SuiteRecord
+from rag_harness.records.manifest import RunManifest, SuiteRecord, user_fingerprint, user_name
 from rag_harness.records.row import ExperimentResult, rows_in
 from rag_harness.runs.gates import Gate, GateRules, Reference
 from rag_harness.runs.gates.evidence import interval_of_mean
 from rag_harness.runs.gates.grammar import CONVERSATION, OverTurns, Promise
+from rag_harness.stats.distributions import Rights, all_right, flips, worst_of
 from rag_harness.stats.inputs import Floats, SlopeParts, slope_parts, slope_values
 from rag_harness.stats.means import mean_or_none
-from rag_harness.stats.proportions import Rights, all_right, flips, worst_of
-from rag_harness.tables.clusters import TURN
-from rag_harness.tables.suite_table import CaseState, Column, SuiteTable
+from rag_harness.tables.suite_table import TURN, CaseState, Column, SuiteTable
 from rag_harness.tables.wording import counted
 
 # The outcomes of conversations that simulated users play: how they ended, at their goal or not, and what users cost.

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from rag_harness.evaluation.measures.opinion import OF_TURNS
-from rag_harness.records.causes import CauseLine
+from rag_harness.records.scores import CauseLine
 from rag_harness.runs.gates import BASELINE, Gate, Reference
 from rag_harness.runs.gates.configuration import gate_or_none
 from rag_harness.runs.gates.evidence import beside_bounds, how_sure

@@ -15,10 +15,9 @@ from rag_harness.records.cases import CaseFile, StoredCase
 from rag_harness.records.golden_result import RetrievalCase, RetrievalResult, retrieval_result
 from rag_harness.records.manifest import RunManifest, SuiteRecord, of_run
 from rag_harness.records.row import ExperimentResult, rows_in
-from rag_harness.tables.failure_messages import explain_miss, missed
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import table as aligned
-from rag_harness.tables.wording import counted
+from rag_harness.tables.wording import counted, explain_miss, missed
 
 
 @dataclass(frozen=True, slots=True)

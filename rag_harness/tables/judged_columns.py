@@ -26,7 +26,7 @@ from rag_harness.evaluation.measures.measure import NO_RELEVANT, CompositeMeasur
 from rag_harness.evaluation.measures.metamorphic import CHECKER, MetamorphicMeasure
 from rag_harness.evaluation.measures.ranking_arrays import Found
 from rag_harness.records.cases import StoredCase
-from rag_harness.records.experiment_names import judge_label, silent_reason
+from rag_harness.records.manifest import judge_label, silent_reason
 from rag_harness.stats.agreement import panel_values
 from rag_harness.tables.blocks import NO_ANSWER, Mask, MeasureArrays, Reason, RowBlock, ScoreBlock
 from rag_harness.tables.suite_table import Column, PanelValues

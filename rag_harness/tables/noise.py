@@ -15,7 +15,7 @@ from rag_harness.evaluation.judges.traits import all_say_the_same
 from rag_harness.evaluation.measures.correctness import CORRECT
 from rag_harness.evaluation.measures.judged import JudgedMeasure
 from rag_harness.records.manifest import RunManifest
-from rag_harness.runs.repeats import computes_its_answers
+from rag_harness.runs.engine import computes_its_answers
 from rag_harness.stats.agreement import Components, variance_components
 from rag_harness.tables.pairwise import measure_said
 from rag_harness.tables.reader import read_repeat

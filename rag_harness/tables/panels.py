@@ -13,7 +13,7 @@ import numpy as np
 from rag_harness.core.errors import DataError
 from rag_harness.evaluation.judges.calibration.agreement import Calibration, read_calibrations
 from rag_harness.evaluation.judges.calibration.corrections import ExperimentScores, PanelLabels, panel_labels
-from rag_harness.records.experiment_names import judge_label
+from rag_harness.records.manifest import judge_label
 from rag_harness.records.scores import Author
 from rag_harness.stats.agreement import accuracy, independent_votes, krippendorff_alpha, panel_values, spearman
 from rag_harness.stats.inputs import Floats, UndefinedError

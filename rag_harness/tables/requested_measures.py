@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import SettingsError, unknown
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.settings.table import names_in
 from rag_harness.core.types import GOLDEN
 from rag_harness.evaluation.measures import measure_named

@@ -11,8 +11,7 @@ from rag_harness.evaluation.measures.correctness import CORRECT
 from rag_harness.runs.gates.evidence import describe_missed
 from rag_harness.runs.gates.verdict import told_apart, value_said
 from rag_harness.tables.comparison import Comparison, MeasureChange, unit_named
-from rag_harness.tables.pairwise import ALPHA, excludes_0, p_said
-from rag_harness.tables.power import fewest_cases, least_p
+from rag_harness.tables.pairwise import ALPHA, excludes_0, fewest_cases, least_p, p_said
 from rag_harness.tables.wording import counted, joined_names, listed
 
 _LEADING = (

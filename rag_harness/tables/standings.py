@@ -18,7 +18,7 @@ from rag_harness.records.manifest import SuiteRecord
 from rag_harness.runs.gates.evidence import span_of
 from rag_harness.runs.gates.verdict import bounds, value_said
 from rag_harness.stats.inputs import Interval, UndefinedError, differences, in_both
-from rag_harness.stats.sample_size import BoundReach
+from rag_harness.stats.paired_tests import BoundReach
 from rag_harness.tables.answer_warnings import WRONG, that_answer
 from rag_harness.tables.pairwise import (
     PairDifference,

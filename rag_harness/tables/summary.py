@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,16 +20,13 @@ from rag_harness.core.settings.profiles import MOCK, SIMULATED, Prices
 from rag_harness.core.types import GOLDEN
 from rag_harness.evaluation.measures.judged import JudgedMeasure, kinds_shown
 from rag_harness.evaluation.measures.measure import CompositeMeasure
-from rag_harness.models.model_names import maker_of
-from rag_harness.records.experiment_names import panel_label
-from rag_harness.records.manifest import SuiteRecord
+from rag_harness.records.manifest import SuiteRecord, panel_label
 from rag_harness.runs.gates import Verdict
 from rag_harness.stats import quantile
 from rag_harness.tables.blocks import STAGES
 from rag_harness.tables.conversations import by_turn, drift_of, has_turns
-from rag_harness.tables.failure_messages import TERMINAL_WIDTH
 from rag_harness.tables.suite_table import SuiteTable
-from rag_harness.tables.wording import money, number_or_dash
+from rag_harness.tables.wording import TERMINAL_WIDTH, money, number_or_dash
 
 HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"
@@ -223,6 +221,26 @@ def _took(records: Sequence[SuiteRecord], models: Sequence[str], prices: Prices 
     replayed = f", {spent['recorded']} of them replayed" if spent["recorded"] else ""
     tokens = f"{spent['prompt_tokens']:,} tokens in, {spent['completion_tokens']:,} out"
     return [f"judging took {spent['calls']} calls{replayed}; {tokens}" + (f"; {money(cost)}" if cost else "")]
+
+
+# Makers of models. A judge favours answers of models of its own maker (Panickssery et al. 2024).
+
+_MAKERS = {
+    "gpt": "openai", "chatgpt": "openai", "o": "openai", "claude": "anthropic", "gemini": "google", "gemma": "google",
+    "grok": "x-ai", "llama": "meta", "meta": "meta", "meta-llama": "meta", "mistral": "mistral", "mistralai": "mistral",
+    "mixtral": "mistral", "ministral": "mistral", "qwen": "qwen", "deepseek": "deepseek", "command": "cohere",
+    "phi": "microsoft",
+}  # fmt: skip
+_LETTERS = re.compile(r"[a-z]+")
+
+
+def maker_of(model: str) -> str:
+    """Return the maker of a model, by its name; ``x-ai/grok-beta`` and ``grok-2`` give x-ai. Empty: unknown."""
+    seller, slash, name = model.lower().rpartition(":" if "/" not in model else "\0")[2].partition("/")
+    if seller in ("embedded", "simulated", "mock"):
+        return ""
+    known = _LETTERS.match(name.rpartition("/")[2] if slash else seller)
+    return _MAKERS.get(known[0] if known else "", _MAKERS.get(seller, seller if slash else ""))
 
 
 def one_family(judge: str, answering: Iterable[str]) -> list[str]:

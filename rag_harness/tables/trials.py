@@ -20,8 +20,7 @@ from rag_harness.core.escaping import csv_cell
 from rag_harness.core.files import write_atomically
 from rag_harness.core.registry import missing_package
 from rag_harness.core.types import Case, TrialId
-from rag_harness.evaluation.measures.correctness import correctness
-from rag_harness.evaluation.measures.cost_and_latency import (
+from rag_harness.evaluation.measures.answers import (
     CompletionTokens,
     CostUsd,
     LlmMs,
@@ -31,14 +30,13 @@ from rag_harness.evaluation.measures.cost_and_latency import (
     TotalMs,
     TtftMs,
 )
+from rag_harness.evaluation.measures.correctness import correctness
 from rag_harness.records.cases import CaseFile, StoredCase
-from rag_harness.records.causes import CauseLine, read_causes
 from rag_harness.records.document_ranking import ranking_of
-from rag_harness.records.json_safe import storable
 from rag_harness.records.manifest import MANIFEST, of_run, read_manifest
-from rag_harness.records.row import ExperimentResult, rows_in
-from rag_harness.tables.baseline import asked_measures
-from rag_harness.tables.reader import read_tables
+from rag_harness.records.row import ExperimentResult, rows_in, storable
+from rag_harness.records.scores import CauseLine, read_causes
+from rag_harness.tables.reader import asked_measures, read_tables
 from rag_harness.tables.suite_table import SuiteTable
 
 Kind = Literal["name", "text", "flag", "number", "count", "names", "counts"]

@@ -11,10 +11,9 @@ from typing import Any
 
 from rag_harness.core.types import Case, Evidence, Query
 from rag_harness.evaluation.measures import columns_of, default_measures, measure_named
-from rag_harness.records.causes import CauseLine, write_causes
 from rag_harness.records.manifest import QUERIES, RunManifest, read_manifest, write_manifest
 from rag_harness.records.row import ExperimentResult
-from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.records.scores import Author, CauseLine, ScoreLine, row_digest, write_causes
 from rag_harness.runs.gates import judge, parse_gate
 from rag_harness.tables.pairwise import pairwise
 from rag_harness.tables.reader import read_tables

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.core.types import Case, Expectation, Query
-from rag_harness.records.causes import CauseLine, write_causes
 from rag_harness.records.manifest import QUERIES, read_manifest, write_manifest
 from rag_harness.records.row import ExperimentResult
-from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.records.scores import Author, CauseLine, ScoreLine, row_digest, write_causes
 from rag_harness.runs.conversations import SHOWN
 from tests.hostile import WHOLE
 from tests.unit.rows import failed_row, make_chunk, make_row

@@ -45,7 +45,7 @@ def memory_mb(process: int) -> float:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_run_ends_and_says_why(tmp_path: Path, model: FaultyModel, fault: str) -> None:
     suite = Suite(tmp_path, model.url, 2)
-    (tmp_path / "conftest.py").write_text("from rag_harness.models import retries\nretries._FIRST_WAIT = 0.01\n")
+    (tmp_path / "conftest.py").write_text("from rag_harness.models import calls\ncalls._FIRST_WAIT = 0.01\n")
     model.fault, most, began = fault, 0.0, time.monotonic()
     with suite.running("--rag-mode=live", "--rag-timeout=2") as run:
         while run.poll() is None and time.monotonic() - began < LONGEST:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.data.conversations import MOST_TURNS
+from rag_harness.data.query_lines import MOST_TURNS
 from rag_harness.diagnosis.cause_lines import _LINES_OF_MESSAGE, _MOST_TURNS
 from rag_harness.evaluation.measures import known_measures
 from rag_harness.runs.conversations import SHOWN

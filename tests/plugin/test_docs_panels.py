@@ -14,7 +14,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.evaluation.judges.traits import check_one_judge
 from rag_harness.models.endpoints import panel_of
-from rag_harness.records.experiment_names import panel_label, silent_reason
+from rag_harness.records.manifest import panel_label, silent_reason
 from tests.plugin.conftest import Suite
 from tests.plugin.test_panels import asked, panel
 

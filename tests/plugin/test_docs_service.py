@@ -21,7 +21,7 @@ import pytest
 
 from docs.made import IMAGES
 from docs.made.recorded import QUESTION
-from rag_harness.service.conversations import (
+from rag_harness.service.app_state import (
     MOST_CHARACTERS_EACH,
     MOST_CHARACTERS_OF_ALL,
     MOST_OF_ALL,

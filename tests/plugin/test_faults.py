@@ -25,9 +25,9 @@ def test_answers(rag_result):
 """
 # The waits between tries are seconds, which is right for a server and not for a test.
 _SHORT_WAITS = """
-from rag_harness.models import retries
+from rag_harness.models import calls
 
-retries._FIRST_WAIT = 0.01
+calls._FIRST_WAIT = 0.01
 """
 _PROFILE = """
 [tool.rag_harness.profiles.own]

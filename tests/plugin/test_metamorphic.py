@@ -209,7 +209,7 @@ def test_suites_import_none_of_it_unless_asked(suite: Suite) -> None:
     # The warm Python that it is forked from has imported more than a run needs, and none of this either.
     suite.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"
-        "    assert not {'rag_harness.diagnosis.metamorphic', 'rag_harness.diagnosis.perturbations'} & {*sys.modules}\n"
+        "    assert not {'rag_harness.diagnosis.metamorphic', 'rag_harness.diagnosis.interventions'} & {*sys.modules}\n"
     )
     result = suite.run()
     result.assert_outcomes(passed=5)

@@ -14,13 +14,13 @@ from rag_harness.core.types import GOLDEN as GOLDEN_SUITE
 from rag_harness.records.golden_result import FoundHit, RetrievalResult
 from rag_harness.records.row import ExperimentResult
 from rag_harness.runs.gates import Verdict, parse_gate, verdict_lines
-from rag_harness.tables.baseline import SavedCase, SavedRun, SavedSuite
 from rag_harness.tables.comparison import compare
 from rag_harness.tables.comparison_lines import comparison_lines
-from rag_harness.tables.failure_messages import explain_miss, miss_line, missed
 from rag_harness.tables.golden_suite import golden_lines
+from rag_harness.tables.reader import SavedCase, SavedRun, SavedSuite
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import speed_lines, stage_lines, summarise, summary_lines
+from rag_harness.tables.wording import explain_miss, miss_line, missed
 from tests.plugin.conftest import Suite
 from tests.unit.rows import make_row
 from tests.unit.suite_tables import case, golden_row, table_of, tables_of

@@ -11,7 +11,7 @@ from tests.plugin.conftest import Suite
 
 PACKAGE = Path(rag_harness.__file__).parent
 LEASES = """
-from rag_harness.pipelines.generation import Generator
+from rag_harness.pipelines.parts import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.core.protocols import Experiment
 from rag_harness.studies.retail import StandardRag

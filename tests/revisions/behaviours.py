@@ -42,8 +42,7 @@ from rag_harness.models.dry_run import MockEmbedder, MockReranker, WordTokenizer
 from rag_harness.models.rerankers import max_sims
 from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
 from rag_harness.retrieval.chunking.chunkers import chunk_window
-from rag_harness.retrieval.cuts import RecordedCuts
-from rag_harness.retrieval.ingest import duplicates
+from rag_harness.retrieval.ingest import RecordedCuts, duplicates
 from rag_harness.retrieval.retrievers import Rarity
 from tests.revisions.corpus import MADE_UP, materials, pages, trials
 from tests.unit.evaluation.judges.embedded.made_up import WordEmbedder

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.settings.loading import ini_values, load_settings
 from rag_harness.frontends.pytest_plugin.session import RunCases
 from rag_harness.pipelines.experiments import built_in, data_of

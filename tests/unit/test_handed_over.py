@@ -12,7 +12,7 @@ from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Case, Query
 from rag_harness.frontends.pytest_plugin.trials import TrialRunner
-from rag_harness.records.experiment_names import repeat_fingerprint
+from rag_harness.records.manifest import repeat_fingerprint
 from rag_harness.runs import distributed
 from rag_harness.runs.journal import JOURNALS
 from rag_harness.runs.trial import Trial

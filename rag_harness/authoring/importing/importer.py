@@ -29,12 +29,11 @@ from rag_harness.core.errors import DataError
 from rag_harness.core.files import reference_fault, referenced_files
 from rag_harness.core.types import NEGATIVE, REVIEWED, Document, Evidence
 from rag_harness.data.queries import QueryLine, lines_of
-from rag_harness.data.query_tables import as_id, id_of_question, line_of_cells
+from rag_harness.data.query_lines import as_id, id_of_question, line_of_cells
 from rag_harness.data.record_files import MOST_JSON, READERS, read_yaml
 from rag_harness.data.source_records import SourceRecord, text_of
-from rag_harness.pipelines.endpoint.answer import Context
-from rag_harness.pipelines.endpoint.placement import Placing
-from rag_harness.records.json_safe import storable
+from rag_harness.pipelines.endpoint.answer import Context, Placing
+from rag_harness.records.row import storable
 
 _PARAGRAPHS = re.compile(r"\n[ \t]{0,80}\n")
 _SHOWN = 60

@@ -31,7 +31,7 @@ from rag_harness.authoring.importing.records import (
 from rag_harness.core.errors import DataError
 from rag_harness.core.files import FILE
 from rag_harness.data.source_records import MEANINGS, ListCellError, field_meant, given, plain_text, texts_of
-from rag_harness.records.json_safe import storable
+from rag_harness.records.row import storable
 
 # Assertions of promptfoo as expectations; what has no counterpart is noted with its reason.
 

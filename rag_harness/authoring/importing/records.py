@@ -16,7 +16,7 @@ from rag_harness.core.json_text import is_deep, read_json
 from rag_harness.data.source_records import given, plain_text, said_flag, texts_of
 from rag_harness.records.cases import tools_of
 from rag_harness.records.expectations import MOST_EXPECTED, expectations_of
-from rag_harness.records.json_safe import storable
+from rag_harness.records.row import storable
 
 # A question as a file of another tool has it, before its evidence is looked for.
 

@@ -21,7 +21,7 @@ from typing import Any
 from rag_harness.authoring.kb.plan import Conflict, Plan, PlannedFact, PlannedTable, PlanPage, PlanRequest, VersionPair
 from rag_harness.core.errors import DataError
 from rag_harness.core.settings.profiles import parsed_toml
-from rag_harness.core.text.page_names import slug
+from rag_harness.core.text.comparison import slug
 
 # Domains for plans without a model: TOML files of things and topics, in ``domains``.
 #

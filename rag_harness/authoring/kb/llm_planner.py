@@ -20,8 +20,7 @@ from rag_harness.authoring.kb.plan import Plan, PlannedFact, PlannedTable, PlanP
 from rag_harness.authoring.kb.plan_checks import content_faults
 from rag_harness.core.errors import BudgetError, DataError, DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.core.protocols import ChatModel
-from rag_harness.core.text.comparison import compared_words, with_single_blanks
-from rag_harness.core.text.page_names import slug
+from rag_harness.core.text.comparison import compared_words, slug, with_single_blanks
 from rag_harness.models.prompts import Fault, Prompts, ask_until_right, json_of
 
 # Makes many model calls at one time, until all are made or it is clear that the model does not answer.

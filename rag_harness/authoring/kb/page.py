@@ -14,8 +14,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from rag_harness.core.text.comparison import with_single_blanks
-from rag_harness.core.text.page_names import slug
+from rag_harness.core.text.comparison import slug, with_single_blanks
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 

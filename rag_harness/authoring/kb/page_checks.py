@@ -15,15 +15,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from rag_harness.authoring.kb.checks import CheckResult, Material, leaves
-from rag_harness.authoring.kb.page import (
-    ELSEWHERE,
-    Page,
-    TextAtLine,
-    fold,
-    linked_file,
-    linked_files,
-    visible_text,
-)
+from rag_harness.authoring.kb.page import ELSEWHERE, Page, TextAtLine, fold, linked_file, linked_files, visible_text
 from rag_harness.authoring.kb.plan import Plan, PlannedFact, PlannedTable, PlanPage
 from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.languages import ENGLISH

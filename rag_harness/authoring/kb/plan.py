@@ -21,8 +21,8 @@ from rag_harness.authoring.kb.page import TextAtLine
 from rag_harness.core.errors import DataError
 from rag_harness.core.json_text import read_json
 from rag_harness.core.text.comparison import quotable
-from rag_harness.data.conversations import rows_of_line, turns_of_line, with_turns
 from rag_harness.data.queries import refuse_other_form
+from rag_harness.data.query_lines import rows_of_line, turns_of_line, with_turns
 
 # ``structure.json``: the plan of a knowledge base. Both planners write it; other packages read it.
 

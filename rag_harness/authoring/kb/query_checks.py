@@ -27,7 +27,6 @@ from rag_harness.core.text.contradictions import against
 from rag_harness.core.text.sentences import sentence_texts
 from rag_harness.core.text.terms import figures, terms
 from rag_harness.core.types import Expectation
-from rag_harness.data.conversations import order_problems
 from rag_harness.data.golden import GoldenEntry, read_golden
 from rag_harness.data.queries import (
     KNOWN_TYPES,
@@ -38,7 +37,7 @@ from rag_harness.data.queries import (
     said_turns,
     type_problem,
 )
-from rag_harness.data.query_tables import rows_of_table
+from rag_harness.data.query_lines import order_problems, rows_of_table
 from rag_harness.data.record_files import is_table
 from rag_harness.evaluation.expectations.rubrics import fact_of
 from rag_harness.records.expectations import AnswerSeen, Source, expectations_of, kind_of, looked_at, tells_by_words

@@ -23,11 +23,10 @@ from rag_harness.authoring.questions.findings import Finding, Proposal, Question
 from rag_harness.authoring.questions.review.rows import AFFECTED
 from rag_harness.core.errors import DataError
 from rag_harness.core.json_text import read_json
-from rag_harness.core.text.comparison import with_single_blanks
-from rag_harness.core.text.page_names import numbered
+from rag_harness.core.text.comparison import numbered, with_single_blanks
 from rag_harness.core.text.terms import figures, terms
 from rag_harness.core.types import Evidence, Expectation
-from rag_harness.data.conversations import rows_of_line, with_turns
+from rag_harness.data.query_lines import rows_of_line, with_turns
 from rag_harness.records.document_ranking import document_of
 from rag_harness.records.expectations import tells_by_words
 from rag_harness.records.files import PREVIOUS

@@ -10,9 +10,9 @@ from typing import Literal
 
 from rag_harness.authoring.questions.review.rows import LOOKED_AT
 from rag_harness.core.types import Case, Evidence, Expectation
-from rag_harness.data.conversations import turn_id
 from rag_harness.data.golden import GoldenEntry, read_golden
 from rag_harness.data.queries import read_queries
+from rag_harness.data.query_lines import turn_id
 
 What = Literal[
     "white space",

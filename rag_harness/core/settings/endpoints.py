@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from rag_harness.core.errors import SettingsError, unknown
 from rag_harness.core.json_text import Schema, closed, document, list_schema, text_schema
 from rag_harness.core.settings.profiles import check_table_keys, pyproject_table, toml_file
-from rag_harness.core.settings.secrets import SECRET_HEADER, USER, VARIABLE, address_secret, field_secret
+from rag_harness.core.settings.roles import SECRET_HEADER, USER, VARIABLE, address_secret, field_secret
 
 # The description of a service: its address, request and answer. ``endpoints`` reads it from TOML.
 

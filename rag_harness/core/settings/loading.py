@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 from iniconfig import IniConfig, ParseError
 
 from rag_harness.core.errors import SettingsError, unknown
+from rag_harness.core.settings.configurations import reliability_numbers
 from rag_harness.core.settings.endpoints import expect_texts
 from rag_harness.core.settings.profiles import (
     Prices,
@@ -23,10 +24,17 @@ from rag_harness.core.settings.profiles import (
     pyproject_entry,
     pyproject_table,
 )
-from rag_harness.core.settings.reliability import reliability_numbers
 from rag_harness.core.settings.removed import RARE_TABLE, REMOVED, refuse_removed
-from rag_harness.core.settings.roles import ROLES, RequestFields, named_key, prefix_of, settings_by_table
-from rag_harness.core.settings.secrets import check_address, check_no_keys, shown_value
+from rag_harness.core.settings.roles import (
+    ROLES,
+    RequestFields,
+    check_address,
+    check_no_keys,
+    named_key,
+    prefix_of,
+    settings_by_table,
+    shown_value,
+)
 from rag_harness.core.settings.table import Affects, Settings, env_name, options
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.core.errors import SettingsError, unknown
-from rag_harness.core.settings.roles import OWN, ROLES, JudgeTable, judge_tables, role_options
-from rag_harness.core.settings.secrets import check_no_keys
+from rag_harness.core.settings.roles import OWN, ROLES, JudgeTable, check_no_keys, judge_tables, role_options
 from rag_harness.core.settings.table import Settings
 
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from rag_harness.core.settings.removed import RARE_TABLE
 
 if TYPE_CHECKING:
-    from rag_harness.core.settings.configurations import ConfigurationSpec
+    from rag_harness.core.settings.configurations import ConfigurationSpec, ReliabilityNumbers
     from rag_harness.core.settings.endpoints import EndpointSpec
     from rag_harness.core.settings.loading import DataSpec, OwnOption
-    from rag_harness.core.settings.reliability import ReliabilityNumbers
     from rag_harness.core.settings.roles import JudgeTable
 
 

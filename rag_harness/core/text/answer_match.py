@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.comparison import comparable, compared_words, folded
 from rag_harness.core.text.contradictions import against
 from rag_harness.core.text.figures import word_set
 from rag_harness.core.text.language_detection import told
 from rag_harness.core.text.languages import ENGLISH, has_rules
 from rag_harness.core.text.numbers import StatedValue, share_stated, stated_values, unit_words, value_words
-from rag_harness.core.text.terms import terms
+from rag_harness.core.text.terms import CITATION, terms
 
 _FIRMLY = "absolutely|definitely|certainly|surely|sure|natürlich|klar|selbstverständlich|bien sûr|por supuesto|claro"
 _YES = rf"(?:{_FIRMLY})(?!,? (?:not|no|nicht|keine?|nein|non|pas|que no)\b)"
@@ -142,8 +141,6 @@ def turns(text: str) -> bool:
     return _TURNED.search(folded(text)) is not None
 
 
-RULE = "ground_truth"
-"""The name of the rule: what a row says that was decided by it."""
 LEAST_WORDS, LEAST_WORDS_BESIDE = 0.8, 0.25
 """Least share of the words of a truth: of one in words alone, and where its values, codes or names are there."""
 _SHORT = 3

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rag_harness.core.text.figures import DATED, Figure, contrasts, light
 from rag_harness.core.text.language_detection import foreign
-from rag_harness.core.text.statements import Denial, Statement, statements
+from rag_harness.core.text.sentences import Denial, Statement, statements
 
 __all__ = ["ANSWER", "Contradiction", "Quote", "against", "contradictions"]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.comparison import comparable
 from rag_harness.core.text.figures import NUMBER_WORDS, UNITS
 from rag_harness.core.text.languages import ENGLISH
+from rag_harness.core.text.terms import CITATION
 
 # Numbers, durations, times of day and money in words, written in digits at the place where the words stand.
 #
@@ -252,7 +252,14 @@ _FORMS: tuple[tuple[str, _Made], ...] = (
      lambda found: f"{_shown(_plain(found[1]))} {found[2]}"),
     (r"\b(USD|US\$|EUR|GBP) ?(?=\d)", _sign),
 )  # fmt: skip
-_PATTERNS = tuple((re.compile(pattern, re.I), made) for pattern, made in _FORMS)
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], _Made], ...]:
+    """Return the forms, compiled on first use: few texts have one, and all take longer than a short suite's start."""
+    return tuple((re.compile(pattern, re.I), made) for pattern, made in _FORMS)
+
+
 _ANY = re.compile(
     rf"\b(?:{_TEN}|{'|'.join(_SCALES)}|{'|'.join(_ORDINALS)}|half|{_PART}|past|point|quarters?|noon|midnight|fortnights?|decades?"
     rf"|centur(?:y|ies)|dozens?|usd|us\$|eur|gbp|hours?|hrs?|{_CURRENCY}|last day)\b|o['’]clock"
@@ -267,7 +274,7 @@ def in_digits(text: str) -> str:
     """Return ``text``, of the same length, with numbers of several words, durations, times and money in digits."""
     if not _ANY.search(text):
         return text
-    for pattern, made in _PATTERNS:
+    for pattern, made in _patterns():
         text = pattern.sub(lambda found, made=made: _filled(found[0], made(found)), text)  # type: ignore[misc]
     return text
 

@@ -9,8 +9,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from rag_harness.core.settings.profiles import parsed_toml
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.comparison import without_emphasis
+from rag_harness.core.text.terms import CITATION
 
 # The whole answer is looked at, clause by clause. A clause refuses ("the documents do not mention a price"), or is a
 # courtesy (an apology, an offer of help, what was searched), or claims something. An answer declines where a clause

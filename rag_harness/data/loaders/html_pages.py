@@ -12,9 +12,9 @@ from pathlib import Path
 from rag_harness.core.errors import UnreadableError
 from rag_harness.core.types import Document
 from rag_harness.data.loaders.child_process import Parsed
-from rag_harness.data.loaders.decoding import check_kind, checked_text, decoded
 from rag_harness.data.loaders.markdown_writer import MarkdownWriter, without_marks_of_loaders
 from rag_harness.data.loaders.reading import parsed_file
+from rag_harness.data.loaders.text import check_kind, checked_text, decoded
 
 Attributes = Mapping[str, str]
 Declarations = Mapping[str, str]

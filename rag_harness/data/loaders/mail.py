@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 from rag_harness.core.errors import UnreadableError
 from rag_harness.core.types import Document
 from rag_harness.data.loaders.child_process import Parsed, parser_at
-from rag_harness.data.loaders.decoding import check_kind, checked_text, decoded
 from rag_harness.data.loaders.html_pages import parse as parse_html
 from rag_harness.data.loaders.markdown_writer import (
     MarkdownWriter,
@@ -22,6 +21,7 @@ from rag_harness.data.loaders.markdown_writer import (
     without_marks_of_loaders,
 )
 from rag_harness.data.loaders.reading import parsed_file
+from rag_harness.data.loaders.text import check_kind, checked_text, decoded
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _HEADS = (*_SHOWN, "Subject", "Received", "Message-ID")

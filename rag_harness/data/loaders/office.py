@@ -19,7 +19,6 @@ from rag_harness.core.errors import UnreadableError
 from rag_harness.core.registry import missing_package
 from rag_harness.core.types import Document
 from rag_harness.data.loaders.child_process import CELLS, PAGES, UNPACKED_BYTES, Parsed, joined_pages
-from rag_harness.data.loaders.decoding import ZIP, check_encrypted, check_kind, checked_text, office_kind
 from rag_harness.data.loaders.html_pages import PageReader
 from rag_harness.data.loaders.markdown_writer import (
     MarkdownWriter,
@@ -30,6 +29,7 @@ from rag_harness.data.loaders.markdown_writer import (
     without_marks_of_loaders,
 )
 from rag_harness.data.loaders.reading import parsed_file
+from rag_harness.data.loaders.text import ZIP, check_encrypted, check_kind, checked_text, office_kind
 
 # What of a sheet its reader does not tell: merged cells, formulas without a value, and how values are shown.
 

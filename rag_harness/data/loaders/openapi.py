@@ -11,7 +11,6 @@ from typing import Any
 from rag_harness.core.errors import UnreadableError
 from rag_harness.core.types import Document
 from rag_harness.data.loaders.child_process import Parsed
-from rag_harness.data.loaders.decoding import check_kind, checked_text, decoded
 from rag_harness.data.loaders.markdown_writer import (
     MarkdownWriter,
     add_heading,
@@ -21,6 +20,7 @@ from rag_harness.data.loaders.markdown_writer import (
     without_marks_of_loaders,
 )
 from rag_harness.data.loaders.reading import parsed_file
+from rag_harness.data.loaders.text import check_kind, checked_text, decoded
 
 # Loader of descriptions of HTTP interfaces: OpenAPI 3 and Swagger 2, as JSON or YAML.
 #

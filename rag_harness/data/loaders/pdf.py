@@ -16,9 +16,9 @@ from typing import Any
 from rag_harness.core.errors import UnreadableError
 from rag_harness.core.types import Document
 from rag_harness.data.loaders.child_process import OUTPUT_BYTES, PAGES, Parsed, joined_pages
-from rag_harness.data.loaders.decoding import check_kind, checked_text
 from rag_harness.data.loaders.markdown_writer import OpenTable, without_marks_of_loaders
 from rag_harness.data.loaders.reading import parsed_file
+from rag_harness.data.loaders.text import check_kind, checked_text
 
 _LARGER = 1.15
 """How much larger than most of the text a heading is at least."""

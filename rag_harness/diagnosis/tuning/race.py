@@ -17,7 +17,7 @@ from rag_harness.runs.gates.grammar import CONVERSATION
 from rag_harness.stats import difference_interval, mean_interval
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.sequential import Race, shown_worse
-from rag_harness.tables.clusters import NO_CLUSTERS, SOURCE_PAGE, check_cluster, clusters_of_cases
+from rag_harness.tables.suite_table import NO_CLUSTERS, SOURCE_PAGE, check_cluster, clusters_of_cases
 
 # Lets configurations race: all on the same questions, in one random order. Who is shown to be worse leaves.
 

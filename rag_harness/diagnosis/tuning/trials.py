@@ -17,13 +17,11 @@ from rag_harness.core.settings.configurations import ANSWERED_BY, ConfigurationS
 from rag_harness.core.types import Answer, Case, Message, PipelineOutput, Query
 from rag_harness.diagnosis.reruns import DerivedRuns
 from rag_harness.diagnosis.tuning.space import TODAY, Space
-from rag_harness.evaluation.measures import RowMeasure, Score, is_judged, measure_named, parts_of, scored
-from rag_harness.evaluation.measures.names import score_named
+from rag_harness.evaluation.measures import RowMeasure, Score, is_judged, measure_named, parts_of, score_named, scored
 from rag_harness.pipelines.configuration import DEFAULT_SHAPE, ConfiguredRag, in_words, unfit
 from rag_harness.pipelines.experiments import experiment_of
 from rag_harness.pipelines.trace import Trace
-from rag_harness.records.json_safe import storable
-from rag_harness.records.row import ExperimentResult
+from rag_harness.records.row import ExperimentResult, storable
 from rag_harness.runs.gates.grammar import Gate
 from rag_harness.runs.trial import TrialRequest
 from rag_harness.stats import Interval, mean_interval, quantile, quantile_interval
@@ -493,8 +491,8 @@ class RaceJudging:
 
     def __init__(self, runs: DerivedRuns, parts: RunParts, output: Path, names: Iterable[str], data: str) -> None:
         from rag_harness.evaluation.judges.traits import check_judge
+        from rag_harness.runs.journal import ResumeStore as Stored
         from rag_harness.runs.judging import judging_of
-        from rag_harness.runs.resume_store import ResumeStore as Stored
 
         self._runs, self._parts, self._data = runs, parts, data
         self._names = [name for name in names if is_judged(name)]

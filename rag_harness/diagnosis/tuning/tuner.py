@@ -47,9 +47,9 @@ from rag_harness.diagnosis.tuning.trials import (
 from rag_harness.evaluation.measures import RowMeasure, is_judged, measure_named, parts_of
 from rag_harness.evaluation.measures.conversations import LateMeasure
 from rag_harness.pipelines.experiments import known_experiments
-from rag_harness.records.causes import CAUSES, CauseLine, read_causes
 from rag_harness.records.manifest import read_manifest
-from rag_harness.stats.sample_size import spread_of
+from rag_harness.records.scores import CAUSES, CauseLine, read_causes
+from rag_harness.stats.paired_tests import clustered_spread_of
 
 if TYPE_CHECKING:
     from rag_harness.core.protocols import Experiment
@@ -313,7 +313,7 @@ class Tuner:
         for other in others[:5]:
             both = [first[name] - other[name] for name in first if name in other]
             if len(both) > 1:
-                spreads.append(spread_of(both))
+                spreads.append(clustered_spread_of(both))
         gap = self.space.margin or _SMALLEST_GAP
         # (1.96 + 0.84)² sd² / gap²: two-sided 5 %, power 80 %.
         return ceil((2.80 * max(spreads, default=0.0) / gap) ** 2)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, StringConstraints, ValidationError, field_validator
 
-from rag_harness.core.deadline import Deadline
+from rag_harness.core.concurrency import Deadline
 from rag_harness.core.errors import CriticalError, DataError, PrerequisiteError, RagHarnessError, SettingsError
 from rag_harness.core.log import log
 from rag_harness.core.registry import resolve
@@ -21,15 +21,14 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.types import Message
 from rag_harness.evaluation.expectations.rubrics import read_rubrics
 from rag_harness.evaluation.judges.factory import judged
-from rag_harness.evaluation.measures import Score, known_measures, parts_of
+from rag_harness.evaluation.measures import Score, known_measures, parts_of, score_named
 from rag_harness.evaluation.measures.conversations import NO_EARLIER, LateMeasure
 from rag_harness.evaluation.measures.expectations import also_asking, with_criteria
 from rag_harness.evaluation.measures.judged import JudgedMeasure
 from rag_harness.evaluation.measures.measure import CompositeMeasure
-from rag_harness.evaluation.measures.names import score_named
 from rag_harness.evaluation.measures.opinion import Judge, Material, also_asking_of_turns, kinds_named, turn_material
 from rag_harness.models.prompts import split_reply
-from rag_harness.records.json_safe import storable
+from rag_harness.records.row import storable
 from rag_harness.stats import mean_or_none
 
 # Reads answers of any system, one JSON object a line. The file is read twice, line by line: to check, and to judge.

@@ -11,9 +11,9 @@ from itertools import chain
 
 from rag_harness.core.errors import ModelOutputError
 from rag_harness.core.registry import REVISIONS
-from rag_harness.core.text.citations import CITATION, cited_sources
 from rag_harness.core.text.comparison import compared_words
 from rag_harness.core.text.sentences import sentence_spans
+from rag_harness.core.text.terms import CITATION, cited_sources
 from rag_harness.evaluation.judges.client import Shared
 from rag_harness.evaluation.judges.traits import JudgeAround
 from rag_harness.evaluation.measures.opinion import (

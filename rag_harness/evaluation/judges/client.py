@@ -12,14 +12,14 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Generic, TypeVar
 
-from rag_harness.core.deadline import paused
+from rag_harness.core.concurrency import paused
 from rag_harness.core.errors import RecordingMissError
 from rag_harness.core.files import json_digest
 from rag_harness.core.protocols import ChatModel, JudgeParts
 from rag_harness.core.registry import REVISIONS
 from rag_harness.core.types import Message
 from rag_harness.models.array_store import key_of
-from rag_harness.models.call_context import with_alternatives
+from rag_harness.models.calls import with_alternatives
 from rag_harness.models.prompts import json_of
 
 _PROMPTS = files(__package__) / "prompts"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import NotJudgedError
 from rag_harness.core.files import json_digest
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.protocols import JudgeParts
 from rag_harness.core.registry import REVISIONS
 from rag_harness.core.text.contradictions import against

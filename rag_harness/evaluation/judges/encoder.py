@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.core.deadline import paused
+from rag_harness.core.concurrency import on_local_thread, paused
 from rag_harness.core.errors import NotJudgedError, PrerequisiteError, RecordingMissError
 from rag_harness.core.files import text_digest
 from rag_harness.core.protocols import JudgeParts, Store
@@ -23,7 +23,6 @@ from rag_harness.core.settings import access_of
 from rag_harness.core.text.comparison import quotable
 from rag_harness.core.text.language_detection import answer_not_judged
 from rag_harness.core.text.sentences import Span, sentence_spans
-from rag_harness.core.threads import on_local_thread
 from rag_harness.evaluation.judges.encoder_models import (
     InputFormat,
     LoadedClassifier,

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.core.concurrency import IMPORTING
 from rag_harness.core.errors import ModelOutputError, PrerequisiteError
 from rag_harness.core.files import file_sha256, text_digest
-from rag_harness.core.lazy import IMPORTING
 from rag_harness.core.registry import missing_package
-from rag_harness.models.model_names import MAX_TOKENS, there, token_batches
+from rag_harness.models.endpoints import MAX_TOKENS, there, token_batches
 
 # What each model was trained to read, as its authors' own code has it. A model is known by its name.
 

@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from rag_harness.core.concurrency import on_local_thread
 from rag_harness.core.errors import BudgetError, CriticalError, NotJudgedError, RagHarnessError
 from rag_harness.core.files import json_digest
 from rag_harness.core.log import log
 from rag_harness.core.protocols import ChatModel, JudgeParts, TextEmbedder
 from rag_harness.core.registry import REVISIONS, is_own, may_be_kept, module_of, note, resolve, stated_fingerprint
 from rag_harness.core.settings import Settings
-from rag_harness.core.threads import on_local_thread
 from rag_harness.core.types import Completion, Message
 from rag_harness.evaluation.expectations.rubrics import Criterion, fact_of
 from rag_harness.evaluation.judges.citation_marks import CitationsOff, ClaimByClaim, Unmarked, unmarked_answer
@@ -50,9 +50,9 @@ from rag_harness.evaluation.measures.opinion import (
     cited_claims,
 )
 from rag_harness.models.array_store import ArrayStore
-from rag_harness.models.call_context import asked_again
-from rag_harness.models.model_names import chat_name, judge_name
-from rag_harness.records.experiment_names import silent_reason
+from rag_harness.models.calls import asked_again
+from rag_harness.models.endpoints import chat_name, judge_name
+from rag_harness.records.manifest import silent_reason
 from rag_harness.stats.agreement import panel_values
 
 # Criteria that ask whether an answer states a fact. They suit a judge that only decides which statements a text

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import ModelOutputError, RagHarnessError, RecordingMissError
 from rag_harness.core.files import json_digest
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.protocols import JudgeParts, Store
 from rag_harness.core.settings import access_of
 from rag_harness.evaluation.expectations.rubrics import Criterion

@@ -11,9 +11,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
+from rag_harness.core.concurrency import on_local_thread
 from rag_harness.core.errors import ModelOutputError
 from rag_harness.core.protocols import Embedder
-from rag_harness.core.threads import on_local_thread
 from rag_harness.core.types import Matrix
 from rag_harness.evaluation.expectations.rubrics import Criterion
 from rag_harness.evaluation.judges.client import (

@@ -18,8 +18,14 @@ from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.settings.profiles import EMBEDDED_URL
 from rag_harness.core.types import Completion, Message, Usage
 from rag_harness.evaluation.measures.opinion import Judge
-from rag_harness.models.endpoints import Endpoints, check_called, endpoint_of, settings_of_judges
-from rag_harness.models.model_names import judge_name, judges_in_process
+from rag_harness.models.endpoints import (
+    Endpoints,
+    check_called,
+    endpoint_of,
+    judge_name,
+    judges_in_process,
+    settings_of_judges,
+)
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts

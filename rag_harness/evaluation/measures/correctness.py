@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rag_harness.core.text.answer_match import RULE, answer_match
-from rag_harness.core.text.citations import CITATION
 from rag_harness.core.text.comparison import compared_words
 from rag_harness.core.text.language_detection import unruled
 from rag_harness.core.text.refusals import declines
-from rag_harness.core.text.terms import NUMBER_WORDS, terms, written_numbers
+from rag_harness.core.text.terms import CITATION, NUMBER_WORDS, terms, written_numbers
 from rag_harness.core.types import Case
 from rag_harness.evaluation.measures.expectations import EXPECTATIONS, found_among
 from rag_harness.evaluation.measures.judged import vital
@@ -59,6 +57,8 @@ def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
         return Rightness(None, False)
     if declined or not answer.strip():
         return Rightness(0.0, False)
+    from rag_harness.core.text.answer_match import answer_match  # slow to import, and needless without a gold
+
     found = [answer_match(case.query.text, text, answer) for text in wanted]
     told = [Rightness(each.share, each.agrees) for each in found if each.agrees is not None]
     return max(told, key=lambda each: (each.right, each.value), default=Rightness(None, False))
@@ -99,7 +99,8 @@ def _vital_quotes(case: Case) -> str:
 
 
 CORRECT = "correct"
-BY_DECLINING = "declined"
+BY_DECLINING, BY_GROUND_TRUTH = "declined", "ground_truth"
+"""What decided, as a row says it."""
 JUDGED = (EXPECTATIONS, "factuality", "answer_correctness")
 """Judged measures that decide where a row alone does not tell, the first that has a value."""
 UNCHECKED = "not checked"
@@ -128,7 +129,7 @@ def correctness(case: Case, row: ExperimentResult) -> Correctness:
     found = rightness(case, row.llm_answer, declined)
     if found.value is None:
         return Correctness(True, EXPECTATIONS) if case.expect else Correctness()
-    return Correctness(found.right, BY_DECLINING if declined or not case.answerable else RULE)
+    return Correctness(found.right, BY_DECLINING if declined or not case.answerable else BY_GROUND_TRUTH)
 
 
 def _by_expectations(case: Case, row: ExperimentResult) -> Correctness | None:
@@ -178,7 +179,7 @@ def _recorded(case: Case, row: ExperimentResult) -> Correctness | None:
     Millions of rows are read, and to compare a text takes milliseconds. A row does not have its expectations.
     """
     is_same = (row.ground_truth, row.answerable) == (case.ground_truth, case.answerable)
-    if case.expect or not is_same or row.correct_by not in (BY_DECLINING, RULE):
+    if case.expect or not is_same or row.correct_by not in (BY_DECLINING, BY_GROUND_TRUTH):
         return None
     return Correctness(row.correct, row.correct_by)
 

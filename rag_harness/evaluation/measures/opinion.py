@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
 from rag_harness.core.errors import NotJudgedError
-from rag_harness.core.text.citations import CITATION
+from rag_harness.core.text.terms import CITATION
 from rag_harness.core.types import Case, Message
 from rag_harness.evaluation.expectations.rubrics import Criterion, Rubric
 from rag_harness.evaluation.measures.measure import Score

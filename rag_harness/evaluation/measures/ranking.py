@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.core.errors import SettingsError
+from rag_harness.evaluation.measures import measure_named
 from rag_harness.evaluation.measures.measure import RankingMeasure
-from rag_harness.evaluation.measures.names import measure_named
 from rag_harness.evaluation.measures.ranking_arrays import Found, Qrels, Run, find_relevant
 
 _Ints = npt.NDArray[np.int64]

@@ -233,7 +233,7 @@ def _writable(name: str, folder: Path) -> Presence:
 
 
 def _embedder(settings: Settings) -> Presence:
-    from rag_harness.models.model_names import embedder_lacks, embedder_name
+    from rag_harness.models.endpoints import embedder_lacks, embedder_name
 
     model, adapter = settings.embed_model, embedder_name(settings)
     if adapter not in ("sentence-transformers", "onnx"):

@@ -253,8 +253,8 @@ class EndpointProbe:
         return spans
 
     async def _bound(self, work: Coroutine[Any, Any, _T]) -> _T:
-        from rag_harness.core.deadline import Deadline
-        from rag_harness.models.retries import PassingError
+        from rag_harness.core.concurrency import Deadline
+        from rag_harness.models.calls import PassingError
         from rag_harness.pipelines.endpoint.client import broken_connections
 
         passing: tuple[type[Exception], ...] = (PassingError, DeadlineError, *broken_connections())
@@ -277,7 +277,7 @@ class EndpointProbe:
 
 def _sent(spec: EndpointSpec, request: Request) -> Iterator[str]:
     from rag_harness.core.settings.endpoints import SESSION_SENT
-    from rag_harness.core.settings.secrets import VARIABLE
+    from rag_harness.core.settings.roles import VARIABLE
 
     yield f"{spec.method} {request.url}"
     sent = dict(request.headers)

@@ -332,7 +332,7 @@ def run_queries(chosen: argparse.Namespace) -> int:
     from rag_harness.authoring.questions.document_collection import DocumentCollection
     from rag_harness.authoring.questions.drafts import json_lines
     from rag_harness.authoring.questions.planned_facts import planned_facts
-    from rag_harness.authoring.questions.review.file import rejected_beside, rejected_ids
+    from rag_harness.authoring.questions.review.rows import rejected_beside, rejected_ids
     from rag_harness.core.files import write_atomically
     from rag_harness.core.settings.loading import load_settings
     from rag_harness.data.documents import ParsedKeeping, language_of, languages_said, read_folder

@@ -22,12 +22,12 @@ from rag_harness.frontends.cli.options import (
     query_types,
     questions_of_suite,
 )
-from rag_harness.service.options import Options
+from rag_harness.service.app_state import Options
 
 if TYPE_CHECKING:
     from rag_harness.authoring.importing.importer import WrittenLine
-    from rag_harness.authoring.questions.review.file import ReviewFile
-    from rag_harness.authoring.questions.review.presentation import Showing
+    from rag_harness.authoring.questions.review.page import Showing
+    from rag_harness.authoring.questions.review.rows import ReviewFile
     from rag_harness.service.labelling import Logged, WordsOfTrace
 
 
@@ -195,7 +195,7 @@ def review_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_review(chosen: argparse.Namespace) -> int:
     """Write a page to review questions on, or take what one has downloaded."""
-    from rag_harness.authoring.questions.review.file import alone_with
+    from rag_harness.authoring.questions.review.rows import alone_with
 
     _review_check(chosen)
     if not chosen.take:
@@ -222,8 +222,8 @@ def _page(chosen: argparse.Namespace) -> int:
 
 
 def _take(chosen: argparse.Namespace) -> int:
-    from rag_harness.authoring.questions.review.file import ReviewFile
-    from rag_harness.authoring.questions.review.presentation import taken
+    from rag_harness.authoring.questions.review.page import taken
+    from rag_harness.authoring.questions.review.rows import ReviewFile
     from rag_harness.tables.wording import counted
 
     file = ReviewFile(chosen.file)
@@ -237,7 +237,7 @@ def _take(chosen: argparse.Namespace) -> int:
 
 def _questions(chosen: argparse.Namespace) -> tuple[ReviewFile, list[int]]:
     """Return the file and the numbers of the rows to review. If there are none, print that."""
-    from rag_harness.authoring.questions.review.file import ReviewFile
+    from rag_harness.authoring.questions.review.rows import ReviewFile
     from rag_harness.authoring.questions.review.rows import chosen_rows as rows_chosen
 
     file = ReviewFile(chosen.file)
@@ -265,7 +265,7 @@ def _review_check(chosen: argparse.Namespace) -> None:
 
 def _showing(chosen: argparse.Namespace, file: ReviewFile) -> Showing:
     from rag_harness.authoring.questions.document_collection import DocumentCollection
-    from rag_harness.authoring.questions.review.presentation import Showing, own_pages
+    from rag_harness.authoring.questions.review.page import Showing, own_pages
     from rag_harness.data.documents import read_folder
     from rag_harness.frontends.cli.options import documents_of
 

@@ -16,7 +16,7 @@ from rag_harness.core.progress import uncollected
 from rag_harness.frontends.cli import FOUND
 
 if TYPE_CHECKING:
-    from rag_harness.page.exports.github_gitlab import CommentPlace
+    from rag_harness.page.exports.servers import CommentPlace
 
 
 # ``rag-harness results``: checks whether result files are complete and valid.
@@ -35,7 +35,7 @@ def validate_arguments(parser: argparse.ArgumentParser) -> None:
 def run_validate(chosen: argparse.Namespace) -> int:
     """Check schema and completeness of result files."""
     from rag_harness.data.queries import read_queries
-    from rag_harness.records.validation import check_results
+    from rag_harness.records.files import check_results
 
     cases = read_queries(chosen.queries) if chosen.queries else []
     wanted = [case.query.query_id for case in cases if case.scenario is None]
@@ -74,7 +74,7 @@ def _target(name: str) -> str:
 
 def run_export(chosen: argparse.Namespace) -> int:
     """Export the scores, and say what was written where."""
-    from rag_harness.core.settings.secrets import check_address
+    from rag_harness.core.settings.roles import check_address
     from rag_harness.page.exports.scored_run import Destination, read_scored_run
     from rag_harness.page.exports.targets import TARGETS
 
@@ -89,7 +89,7 @@ def run_export(chosen: argparse.Namespace) -> int:
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``report``."""
-    from rag_harness.page.formats import FORMATS
+    from rag_harness.page import FORMATS
 
     outputs = "output folder of a run; of several the last is now, and those named first are before; default: output"
     parser.add_argument("outputs", type=Path, nargs="*", default=[Path("output")], metavar="OUTPUT", help=outputs)
@@ -108,19 +108,19 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_report(chosen: argparse.Namespace) -> int:
     """Write the report, and print its place."""
-    from rag_harness.page.formats import check_place, format_of, usual_name
+    from rag_harness.page import check_place, format_of, usual_name
 
     if chosen.file and not chosen.format:
         check_place(chosen.file)
     wanted = chosen.format or (format_of(chosen.file) if chosen.file else "html")
     if chosen.link:
-        from rag_harness.page.markdown import check_address
+        from rag_harness.page.content import check_address
 
         check_address(chosen.link)
     file = chosen.file or Path(usual_name(wanted))
     with uncollected():  # imports also make objects that stay
         from rag_harness.page.report import size_said, write_report
-        from rag_harness.tables.provenance import said_of_last_run
+        from rag_harness.tables.answer_warnings import said_of_last_run
 
         now, *before = reversed(chosen.outputs)
         write_report([now, *before], file, wanted, chosen.plain, link=chosen.link)
@@ -185,7 +185,7 @@ def comment_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_comment(chosen: argparse.Namespace) -> int:
     """Keep one comment up to date."""
-    from rag_harness.page.exports.github_gitlab import keep_comment
+    from rag_harness.page.exports.servers import keep_comment
 
     try:
         text = chosen.file.read_text(encoding="utf-8", errors="replace")
@@ -211,7 +211,7 @@ def status_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_status(chosen: argparse.Namespace) -> int:
     """Set the status of a commit by the verdict of the run's gates."""
-    from rag_harness.page.exports.github_gitlab import GitHubRepository
+    from rag_harness.page.exports.servers import GitHubRepository
     from rag_harness.page.report import read_runs
     from rag_harness.page.run import status_by_gates
 
@@ -232,12 +232,12 @@ def _place(chosen: argparse.Namespace, environment: Mapping[str, str]) -> Commen
     if number and not number.isdecimal():
         raise SettingsError(f"--number {number!r} is no number of a pull request.")
     if environment.get("GITLAB_CI"):
-        from rag_harness.page.exports.github_gitlab import GitLabNotes
+        from rag_harness.page.exports.servers import GitLabNotes
 
         return GitLabNotes(environment, int(number)) if number else None
     if not environment.get("GITHUB_REPOSITORY"):
         raise SettingsError("This is no job of GitHub or GitLab: neither GITHUB_REPOSITORY nor GITLAB_CI is set.")
-    from rag_harness.page.exports.github_gitlab import GitHubRepository
+    from rag_harness.page.exports.servers import GitHubRepository
 
     repository = GitHubRepository(environment)
     found = int(number) if number else repository.pull_request(chosen.head, chosen.sha) if chosen.head else None

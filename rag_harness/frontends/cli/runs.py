@@ -25,17 +25,17 @@ from rag_harness.diagnosis.cause_lines import (
     trial_named,
 )
 from rag_harness.diagnosis.explainer import Explainer
-from rag_harness.diagnosis.failed_cases import WORST
+from rag_harness.diagnosis.failures import WORST
 from rag_harness.diagnosis.reruns import bench_of, no_reruns, running, settings_of
 from rag_harness.evaluation.measures.correctness import rightness
 from rag_harness.frontends.cli.options import add_settings, settings_said
 from rag_harness.records.manifest import RunManifest, read_manifest
 from rag_harness.records.row import ExperimentResult
-from rag_harness.tables.baseline import read_run
+from rag_harness.tables.answer_warnings import check_whole, said_of_last_run
 from rag_harness.tables.comparison_lines import compared_lines
 from rag_harness.tables.golden_suite import every_miss, one_question
-from rag_harness.tables.power import USUAL_MEASURES, power_lines
-from rag_harness.tables.provenance import check_whole, said_of_last_run
+from rag_harness.tables.pairwise import USUAL_MEASURES, power_lines
+from rag_harness.tables.reader import read_run
 
 # ``rag-harness compare`` and ``power``: how saved runs differ, and which differences they can show.
 

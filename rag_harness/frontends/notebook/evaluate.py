@@ -13,10 +13,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, cast
 
+from rag_harness.core.concurrency import Lazy, lasting_loop
 from rag_harness.core.errors import CriticalError, DataError, RagHarnessError, SettingsError, unknown
 from rag_harness.core.escaping import terminal_block
 from rag_harness.core.files import write_atomically
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.log import log_name
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.registry import is_own_code, is_reusable, stated_fingerprint, stated_truth
@@ -25,10 +25,9 @@ from rag_harness.core.settings.endpoints import check_name
 from rag_harness.core.settings.loading import ini_values, load_settings
 from rag_harness.core.settings.removed import refuse_removed
 from rag_harness.core.settings.table import names_in
-from rag_harness.core.threads import lasting_loop
 from rag_harness.core.types import GOLDEN, Case, PipelineOutput, Query
 from rag_harness.data.datasets import Data
-from rag_harness.data.query_tables import columns_of, line_of_cells
+from rag_harness.data.query_lines import columns_of, line_of_cells
 from rag_harness.data.source_records import field_meant
 from rag_harness.evaluation.measures import measure_named, parts_of
 from rag_harness.evaluation.measures.conversations import LateMeasure
@@ -49,10 +48,10 @@ from rag_harness.records.expectations import (
     plain_expectations,
     stated_in,
 )
-from rag_harness.records.experiment_names import is_own_name, is_played_name
+from rag_harness.records.manifest import is_own_name, is_played_name
 from rag_harness.retrieval.indexes.server_connection import check_client
 from rag_harness.runs.fingerprint import Identities
-from rag_harness.runs.resume_store import InterruptedRuns, adopt_journals
+from rag_harness.runs.journal import InterruptedRuns, adopt_journals
 from rag_harness.tables.answer_warnings import cuts_pages
 from rag_harness.tables.requested_measures import WantedMeasures
 

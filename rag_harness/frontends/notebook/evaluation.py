@@ -13,8 +13,7 @@ from rag_harness.core.errors import SettingsError
 from rag_harness.core.escaping import terminal_line
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import GOLDEN, REVIEWED
-from rag_harness.evaluation.measures import measure_named
-from rag_harness.evaluation.measures.names import columns_of
+from rag_harness.evaluation.measures import columns_of, measure_named
 from rag_harness.frontends.notebook.run import Arrived
 from rag_harness.runs.gates import Gate, GateRules, Reference, Verdict, judge, parse_gate, verdict_lines
 from rag_harness.runs.gates.configuration import check_promises, check_turns, read_gates, unit_of

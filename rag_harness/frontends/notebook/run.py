@@ -12,24 +12,24 @@ from threading import Lock
 from typing import Any, cast
 from uuid import uuid4
 
+from rag_harness.core.concurrency import Lazy, harness_at_work
 from rag_harness.core.errors import CriticalError, DataError, RagHarnessError, RecordingMissError
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.files import now
 from rag_harness.core.log import close_log, open_log
 from rag_harness.core.package import remember_in
 from rag_harness.core.process_lock import RUN_LOCK, LockHeldError, process_lock
 from rag_harness.core.processes import checks_within
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings, access_of, masked
-from rag_harness.core.threads import harness_at_work
 from rag_harness.core.types import Case, TrialId
 from rag_harness.data.datasets import Data
 from rag_harness.evaluation.judges.traits import asks_a_model, judges_asking
 from rag_harness.evaluation.measures.agents import tools_demanded
 from rag_harness.evaluation.measures.expectations import demands_of
 from rag_harness.evaluation.measures.judged import JudgedMeasure
-from rag_harness.models.recording.network_guard import closed_network
+from rag_harness.models.recording.playback import closed_network
+from rag_harness.pipelines.experiments import result_path, scores_path
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.pipelines.result_paths import result_path, scores_path
 from rag_harness.records.cases import CaseFile, stored_case, write_cases
 from rag_harness.records.files import PromptFiles, ResultFile, ScoreFile
 from rag_harness.records.manifest import (
@@ -39,7 +39,6 @@ from rag_harness.records.manifest import (
     SuiteRecord,
     commit_of,
     ids_or_all,
-    now,
     package_versions,
     read_manifest,
     retrieving_in,
@@ -48,9 +47,8 @@ from rag_harness.records.manifest import (
 from rag_harness.records.row import ExperimentResult
 from rag_harness.runs.engine import BackgroundLoop, JobResult, LocalWorkplace
 from rag_harness.runs.fingerprint import Identities
-from rag_harness.runs.journal import JOURNALS, Journal
+from rag_harness.runs.journal import JOURNALS, InterruptedRuns, Journal, ResumeStore, adopt_journals
 from rag_harness.runs.judging import JudgedRow, PanelJudging, RowJudge, judging_of
-from rag_harness.runs.resume_store import InterruptedRuns, ResumeStore, adopt_journals
 from rag_harness.runs.trial import Trial, TrialOutcome
 from rag_harness.tables.answer_warnings import foreign_text
 from rag_harness.tables.requested_measures import WantedMeasures

@@ -125,7 +125,7 @@ def _check_usage(config: pytest.Config) -> None:
         _check_workers(config, settings.concurrency, settings.stop_early)
         _check_family(settings.family, settings.stop_early)
         if settings.report:
-            from rag_harness.page.formats import check_place
+            from rag_harness.page import check_place
 
             check_place(settings.path(settings.report))
     except PrerequisiteError as error:

@@ -15,7 +15,7 @@ import pytest
 from rag_harness.core.errors import DataError, SettingsError
 from rag_harness.core.escaping import terminal_line
 from rag_harness.core.types import GOLDEN
-from rag_harness.data.conversations import turn_id
+from rag_harness.data.query_lines import turn_id
 from rag_harness.frontends.pytest_plugin.items import trial_id_of
 from rag_harness.frontends.pytest_plugin.terminal import usage_error, write_section
 from rag_harness.frontends.pytest_plugin.workers import AFFECTED, LEFT_OUT

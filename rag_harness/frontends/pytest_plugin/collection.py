@@ -272,7 +272,7 @@ def parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
 
 def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
     from rag_harness.pipelines.experiments import built_in
-    from rag_harness.records.experiment_names import without_history
+    from rag_harness.records.manifest import without_history
     from rag_harness.runs.trial import Trial
 
     names = session.histories.names(experiments_of(metafunc.definition, session.experiments.endpoints))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.concurrency import Lazy
 
 if TYPE_CHECKING:
     from rag_harness.core.settings import Settings
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from rag_harness.frontends.pytest_plugin.judgements import Judgements
     from rag_harness.frontends.pytest_plugin.session import RagSession
     from rag_harness.frontends.pytest_plugin.trials import RunResources
-    from rag_harness.models.call_context import Session
+    from rag_harness.models.calls import Session
     from rag_harness.records.row import ExperimentResult
-    from rag_harness.runs.conversations import OwnHistory
-    from rag_harness.runs.simulated_users import PlayedTurns, RoleJudge
+    from rag_harness.runs.conversations import OwnHistory, PlayedTurns, RoleJudge
     from rag_harness.runs.trial import ConversationEnd, Trial, TrialOutcome, TrialRequest
 
 
@@ -247,7 +246,7 @@ def played_turns(session: RagSession, kit: RunResources, judgements: Judgements,
     from dataclasses import replace
 
     from rag_harness.records.manifest import seconds_of
-    from rag_harness.runs.simulated_users import MovesKept, PlayedTurns
+    from rag_harness.runs.conversations import MovesKept, PlayedTurns
 
     def fingerprint(name: str) -> str:
         experiment = session.experiments.known(name)
@@ -278,7 +277,7 @@ def _judge(settings: Settings, judgements: Judgements) -> RoleJudge | None:
     if not settings.user_model:
         return None
     from rag_harness.evaluation.judges.traits import asks_a_model
-    from rag_harness.runs.simulated_users import RoleJudge
+    from rag_harness.runs.conversations import RoleJudge
 
     if not asks_a_model(settings):
         return None

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rag_harness.core.protocols import Experiment
     from rag_harness.diagnosis.explainer import KeptCauses
+    from rag_harness.diagnosis.interventions import Paraphraser
     from rag_harness.diagnosis.metamorphic import Checker
-    from rag_harness.diagnosis.perturbations import Paraphraser
     from rag_harness.diagnosis.reruns import DerivedRuns
     from rag_harness.diagnosis.tuning.tuner import Tuned
     from rag_harness.evaluation.measures import Score
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from rag_harness.frontends.pytest_plugin.run_record import RunFindings
     from rag_harness.frontends.pytest_plugin.session import RagSession
     from rag_harness.frontends.pytest_plugin.trials import TrialRunner
-    from rag_harness.records.causes import CauseLine
     from rag_harness.records.row import ExperimentResult
-    from rag_harness.records.scores import ScoreLine
+    from rag_harness.records.scores import CauseLine, ScoreLine
     from rag_harness.runs.judging import JudgedRow, RowJudge
     from rag_harness.tables.suite_table import SuiteTable
 
@@ -140,8 +139,8 @@ class Attribution:
         keys = {name: self._key(kept, name, table) for name, table in tables.items() if kept and name != GOLDEN}
         known = {name: lines for name, key in keys.items() if kept and (lines := kept.find(name, key)) is not None}
         if kept and len(known) == len(keys):
-            from rag_harness.records.causes import leave_causes
             from rag_harness.records.manifest import read_manifest
+            from rag_harness.records.scores import leave_causes
 
             found = [line for lines in known.values() for line in lines]
             return leave_causes(session.output, read_manifest(session.output), tables, found)
@@ -268,7 +267,7 @@ class Metamorphic:
     def _paraphraser(self) -> Paraphraser | None:
         if not self._session.settings.writer_model:
             return None
-        from rag_harness.diagnosis.perturbations import Paraphraser
+        from rag_harness.diagnosis.interventions import Paraphraser
 
         return Paraphraser(self._session.parts.chat("writer"), self._trials.equipment.engine)
 
@@ -412,7 +411,7 @@ class EarlierTurns:
 
     def _conversations(self, experiment: str) -> Conversations:
         """Return the rows of this run's code: those of the run, and of earlier turns that it did not select."""
-        from rag_harness.pipelines.result_paths import result_path
+        from rag_harness.pipelines.experiments import result_path
         from rag_harness.records.row import rows_in
 
         fingerprints = self._recorder.fingerprints.get(experiment, set())
@@ -437,7 +436,7 @@ class EarlierTurns:
     def _said(self, experiment: str, measure: str, judging: RowJudge) -> Mapping[tuple[str, str], Score]:
         """Return what a judge has said of each row, by query and digest of the row."""
         from rag_harness.evaluation.measures import Score, measure_named
-        from rag_harness.pipelines.result_paths import scores_path
+        from rag_harness.pipelines.experiments import scores_path
         from rag_harness.records.scores import read_scores
 
         wanted = measure, measure_named(measure).version, 0, judging.author

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_harness.core.progress import ProgressText, listening
-from rag_harness.diagnosis.causes import CAUSES
+from rag_harness.diagnosis.failures import CAUSES
 from rag_harness.frontends.pytest_plugin.derived_runs import (
     Attribution,
     EarlierTurns,
@@ -32,7 +32,7 @@ from rag_harness.frontends.pytest_plugin.snapshots import SnapshotsSection
 from rag_harness.frontends.pytest_plugin.terminal import count_rightly, usage_error, write_lines
 
 if TYPE_CHECKING:
-    from rag_harness.core.lazy import Lazy
+    from rag_harness.core.concurrency import Lazy
     from rag_harness.core.settings import Settings
     from rag_harness.frontends.pytest_plugin.affected import Affected
     from rag_harness.frontends.pytest_plugin.collection import Collected
@@ -171,7 +171,7 @@ class ReportFile:
         settings = self._settings.get()
         if not settings.report or not self._findings.is_there:
             return ""
-        from rag_harness.page.formats import format_of
+        from rag_harness.page import format_of
         from rag_harness.page.report import size_said, write_report
 
         file, tables = settings.path(settings.report), self._findings.tables

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
 
+from rag_harness.core.concurrency import Lazy, is_harness_at_work
 from rag_harness.core.errors import PrerequisiteError, SettingsError, unknown
-from rag_harness.core.lazy import Lazy
-from rag_harness.core.threads import is_harness_at_work
 from rag_harness.core.types import GOLDEN
 from rag_harness.frontends.pytest_plugin.items import own_fixture
 from rag_harness.frontends.pytest_plugin.stash import APPS_ARE_RECORDED, OWN_CASSETTES, SET_UP
@@ -177,7 +176,7 @@ class Experiments:
 
         from rag_harness.models.endpoints import check_api_keys
         from rag_harness.pipelines.experiments import answering, experiment
-        from rag_harness.records.experiment_names import OWN_HISTORY
+        from rag_harness.records.manifest import OWN_HISTORY
 
         asked = answering(name, self._settings.get())
         if asked != name:

@@ -190,7 +190,7 @@ class GateKeeper:
         """Where the answers come from that figures and gates are about, and how old they are, a line each."""
         if not self._findings.is_there:
             return []
-        from rag_harness.tables.provenance import provenance_lines
+        from rag_harness.tables.answer_warnings import provenance_lines
 
         return provenance_lines(self._findings.tables, self._findings.manifest.date)
 
@@ -198,7 +198,7 @@ class GateKeeper:
         """Say where the answers come from, and how they are renewed."""
         if not self._findings.is_there:
             return []
-        from rag_harness.tables.provenance import renewal
+        from rag_harness.tables.answer_warnings import renewal
 
         session = self._session
         how = renewal(self._findings.tables, session.access.calls_network, session.settings.overwrite)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rag_harness.frontends.pytest_plugin.session import RagSession, RunCases
     from rag_harness.records.manifest import Some
     from rag_harness.runs.gates import Gate, GateRules, SuiteScores, Verdict
-    from rag_harness.tables.baseline import SavedRun
     from rag_harness.tables.comparison import Comparison
+    from rag_harness.tables.reader import SavedRun
     from rag_harness.tables.suite_table import SuiteTable
 
 
@@ -210,7 +210,7 @@ def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
     is_named = key not in ("", "none")
     suites = {gate.suite for gate in gates if gate.confidence is not None} if is_named else set()
     for suite in sorted(suites):
-        from rag_harness.tables.clusters import check_cluster
+        from rag_harness.tables.suite_table import check_cluster
 
         if suite == GOLDEN:
             check_cluster(suite, ((case.case, case.slices) for case in session.golden.cases.values()), key)
@@ -274,7 +274,7 @@ def if_fresh(verdict: Verdict, tables: Mapping[str, SuiteTable], max_age: str) -
     """
     if not max_age or verdict.state == "not judged":
         return verdict
-    from rag_harness.tables.provenance import stale_reason  # needs NumPy, and most runs allow any age
+    from rag_harness.tables.answer_warnings import stale_reason  # needs NumPy, and most runs allow any age
 
     for suite in (name for name in suites_of(verdict.gate) if name in tables):
         origins = tables[suite].totals.origins
@@ -299,8 +299,8 @@ def write_summary_files(
     Raises:
         OSError: a file cannot be written.
     """
-    from rag_harness.tables.baseline import save, saved_run
-    from rag_harness.tables.provenance import provenance_json
+    from rag_harness.tables.answer_warnings import provenance_json
+    from rag_harness.tables.reader import save, saved_run
     from rag_harness.tables.summary import write_summary_file
 
     said, origins = findings.manifest.settings, provenance_json(findings.tables)
@@ -412,7 +412,7 @@ class RunGates:
         Raises:
             DataError: no run has that name.
         """
-        from rag_harness.tables.baseline import edited_said, has_digest, load_saved_run
+        from rag_harness.tables.reader import edited_said, has_digest, load_saved_run
 
         settings = self._session.settings
         file = baseline_file(settings, settings.compare)
@@ -618,7 +618,7 @@ class RunGates:
 
         if not self.baseline or not isinstance(gate.right, Reference) or gate.right.name != BASELINE:
             return ""
-        from rag_harness.tables.baseline import saved_run
+        from rag_harness.tables.reader import saved_run
 
         now = saved_run(self.findings.manifest, {})
         return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
@@ -626,7 +626,7 @@ class RunGates:
     def _owes_otherwise(self, gate: Gate) -> str:
         """Return that the two sides of a gate owe different things; empty if they do not."""
         from rag_harness.runs.gates import BASELINE, Reference
-        from rag_harness.tables.baseline import saved_run
+        from rag_harness.tables.reader import saved_run
 
         suites, right = self.findings.manifest.suites, gate.right
         if not isinstance(right, Reference) or gate.suite not in suites:
@@ -643,8 +643,8 @@ class RunGates:
         if not self.baseline or self._edited:
             return None, self._edited
         from rag_harness.core.errors import DataError
-        from rag_harness.tables.baseline import saved_run
         from rag_harness.tables.comparison import compare, on_common_data
+        from rag_harness.tables.reader import saved_run
 
         now = saved_run(self.findings.manifest, self.findings.tables)
         try:

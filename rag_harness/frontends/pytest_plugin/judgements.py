@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, cast
 
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.concurrency import Lazy
 
 if TYPE_CHECKING:
     from rag_harness.core.types import Case, TrialId

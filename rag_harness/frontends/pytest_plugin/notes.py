@@ -126,7 +126,7 @@ def _placed(tables: Mapping[str, SuiteTable], only_missed: bool = False) -> Iter
     found = {name: table.totals.placed for name, table in sorted(tables.items()) if table.totals.placed}
     if not found:
         return
-    from rag_harness.pipelines.endpoint.placement import BY_ID, BY_NAME, BY_NOTHING, BY_TEXT, NO_TEXT, OTHER_TEXT
+    from rag_harness.pipelines.endpoint.answer import BY_ID, BY_NAME, BY_NOTHING, BY_TEXT, NO_TEXT, OTHER_TEXT
 
     ways = {BY_ID: "id", BY_TEXT: "text", BY_NAME: "the name they tell", BY_NOTHING: "nothing"}
     for name, placed in found.items():

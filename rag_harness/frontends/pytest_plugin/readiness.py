@@ -146,7 +146,7 @@ class Readiness:
     def _check_reranker(self, names: Sequence[str]) -> None:
         """Refuse a reranker without what it reads before E1 and E2 are asked, and paid."""
         if any(name.startswith(_RERANKED) for name in names):
-            from rag_harness.models.model_names import check_token_vectors
+            from rag_harness.models.endpoints import check_token_vectors
 
             check_token_vectors(self._session.settings)
 

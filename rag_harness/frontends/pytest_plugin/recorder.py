@@ -17,7 +17,7 @@ from rag_harness.frontends.pytest_plugin.terminal import stop_tests, usage_error
 from rag_harness.frontends.pytest_plugin.trial_report import skipped_why, take_off
 
 if TYPE_CHECKING:
-    from rag_harness.core.lazy import Lazy
+    from rag_harness.core.concurrency import Lazy
     from rag_harness.core.settings import Settings
     from rag_harness.core.types import Case
     from rag_harness.evaluation.measures import Measure
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rag_harness.records.files import ResultFile, ScoreFile
     from rag_harness.records.row import ExperimentResult
     from rag_harness.records.scores import ScoreLine
-    from rag_harness.runs.resume_store import AdoptedRows
+    from rag_harness.runs.journal import AdoptedRows
     from rag_harness.tables.column_cache import CacheWriter
     from rag_harness.tables.requested_measures import WantedMeasures
 
@@ -104,7 +104,7 @@ class Recorder:
     def collection_done(self, selected: Collected) -> None:
         """Take over what an interrupted run has left in its journals, before a trial is looked up."""
         from rag_harness.core.errors import PrerequisiteError
-        from rag_harness.runs.resume_store import AdoptedRows as Adopted
+        from rag_harness.runs.journal import AdoptedRows as Adopted
 
         if self._session.config.option.collectonly or not (selected.by_node or self._session.settings.tune):
             return
@@ -122,7 +122,7 @@ class Recorder:
 
     def _begin(self, selected: Collected) -> None:
         """Say what interrupted runs of a user's own have left, and leave it, unless this run goes on with it."""
-        from rag_harness.runs.resume_store import InterruptedRuns
+        from rag_harness.runs.journal import InterruptedRuns
 
         settings, interrupted = self._session.settings, InterruptedRuns(self._session.output)
         if settings.resume:
@@ -166,7 +166,7 @@ class Recorder:
                 self._session.identities.recorded_last(name)
 
     def _adopt(self) -> AdoptedRows:
-        from rag_harness.runs.resume_store import adopt_journals
+        from rag_harness.runs.journal import adopt_journals
 
         return adopt_journals(self._session.output)
 
@@ -391,7 +391,7 @@ class Recorder:
 
     def _file(self, experiment: str) -> ResultFile:
         if experiment not in self._files:
-            from rag_harness.pipelines.result_paths import result_path
+            from rag_harness.pipelines.experiments import result_path
             from rag_harness.records.files import ResultFile
 
             file = result_path(self._session.output, experiment)
@@ -400,7 +400,7 @@ class Recorder:
 
     def _score_file(self, experiment: str) -> ScoreFile:
         if experiment not in self._score_files:
-            from rag_harness.pipelines.result_paths import scores_path
+            from rag_harness.pipelines.experiments import scores_path
             from rag_harness.records.files import ScoreFile
 
             file = scores_path(self._session.output, experiment)
@@ -487,7 +487,7 @@ class ColumnWriter:
             self._large.discard(experiment)
 
     def _rows(self, experiment: str) -> CacheWriter[ExperimentResult]:
-        from rag_harness.pipelines.result_paths import result_path
+        from rag_harness.pipelines.experiments import result_path
         from rag_harness.tables.column_cache import SEGMENT, row_kind
         from rag_harness.tables.column_cache import CacheWriter as Keeper
 
@@ -497,7 +497,7 @@ class ColumnWriter:
         return Keeper(result_path(record.output, experiment), kind, SEGMENT)
 
     def _scores(self, experiment: str) -> CacheWriter[ScoreLine]:
-        from rag_harness.pipelines.result_paths import scores_path
+        from rag_harness.pipelines.experiments import scores_path
         from rag_harness.tables.column_cache import SEGMENT, score_kind
         from rag_harness.tables.column_cache import CacheWriter as Keeper
 

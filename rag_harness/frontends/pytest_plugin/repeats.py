@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.types import GOLDEN, TrialId
 from rag_harness.frontends.pytest_plugin.items import trial_id_of
 from rag_harness.frontends.pytest_plugin.trial_report import RunAgainOn, TrialResult, ended_turn
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from rag_harness.frontends.pytest_plugin.session import RagSession
     from rag_harness.frontends.pytest_plugin.trial_report import EndedTurn
     from rag_harness.frontends.pytest_plugin.trials import RunResources
-    from rag_harness.models.call_context import Session
+    from rag_harness.models.calls import Session
     from rag_harness.records.row import ExperimentResult
-    from rag_harness.runs.engine import AskJudge
+    from rag_harness.runs.engine import AskJudge, RepeatedTrial, Repeating
     from rag_harness.runs.judging import PanelJudging, RowJudge
-    from rag_harness.runs.repeats import RepeatedTrial, Repeating
     from rag_harness.runs.trial import Trial, TrialOutcome
 
 
@@ -56,7 +55,7 @@ class Repeats:
         self._shipped: set[TrialId] = set()
 
     def _make(self) -> Repeating:
-        from rag_harness.runs.repeats import Repeating
+        from rag_harness.runs.engine import Repeating
 
         judging = lru_cache(maxsize=None)(self._judging)
         kit = self._kit
@@ -76,8 +75,8 @@ class Repeats:
         from rag_harness.evaluation.judges.factory import asked_anew
         from rag_harness.evaluation.judges.factory import create_judge as judge_of
         from rag_harness.evaluation.judges.traits import says_the_same
+        from rag_harness.runs.engine import JUDGE_SEEDS
         from rag_harness.runs.judging import RowJudge as Judging
-        from rag_harness.runs.repeats import JUDGE_SEEDS
 
         session = self._session
         first = JUDGE_SEEDS * (repeat - 1)
@@ -100,7 +99,7 @@ class Repeats:
         settings = self._session.settings
         if settings.repeats < 2 or trial.experiment == GOLDEN or trial.id in self._shipped:
             return False
-        from rag_harness.runs.repeats import computes_its_answers
+        from rag_harness.runs.engine import computes_its_answers
 
         if trial.id not in self._under_way and not computes_its_answers(experiment.id, settings):
             keys = [_key(trial, repeat) for repeat in range(2, settings.repeats + 1)]
@@ -121,7 +120,7 @@ class Repeats:
     def _job_of_turn(
         self, trial: Trial, experiment: Experiment, repeat: int
     ) -> Callable[[], Coroutine[Any, Any, RepeatedTrial]]:
-        from rag_harness.runs.repeats import RepeatedTrial
+        from rag_harness.runs.engine import RepeatedTrial
         from rag_harness.runs.trial import TrialOutcome
 
         history = self._own_turns.history
@@ -141,7 +140,7 @@ class Repeats:
     async def _turn(self, trial: Trial, experiment: Experiment, repeat: int) -> RepeatedTrial:
         from dataclasses import replace
 
-        from rag_harness.records.experiment_names import repeat_fingerprint, repeat_name
+        from rag_harness.records.manifest import repeat_fingerprint, repeat_name
 
         own = repeat_fingerprint(self._session.identities.fingerprint(experiment), repeat)
         stored, name = self._kit.stored.get(), repeat_name(trial.experiment, repeat)
@@ -158,8 +157,8 @@ class Repeats:
     def _job(
         self, trial: Trial, experiment: Experiment, repeat: int, in_session: Session = ""
     ) -> Callable[[], Coroutine[Any, Any, RepeatedTrial]]:
-        from rag_harness.records.experiment_names import repeat_fingerprint, repeat_name
-        from rag_harness.runs.repeats import RepeatedTrial
+        from rag_harness.records.manifest import repeat_fingerprint, repeat_name
+        from rag_harness.runs.engine import RepeatedTrial
 
         fingerprint = self._session.identities.fingerprint(experiment)
         measures = self._session.wanted.judged_measures(trial.experiment)
@@ -200,7 +199,7 @@ class Repeats:
 
     def ship(self, trial: TrialId) -> tuple[tuple[str, ...], tuple[EndedTurn, ...]]:
         """Return what a test's report carries of a trial's repeats, once: lines for the files, and turns that ended."""
-        from rag_harness.records.experiment_names import repeat_name
+        from rag_harness.records.manifest import repeat_name
 
         keys = self._under_way.pop(trial, [])
         self._shipped.add(trial)
@@ -224,7 +223,7 @@ def _taken(
     row: ExperimentResult, earlier: bool, left: Sequence[bytes]
 ) -> Callable[[], Coroutine[Any, Any, RepeatedTrial]]:
     """Return a job that gives a row that is there already. The row is written unless an ``earlier`` run wrote it."""
-    from rag_harness.runs.repeats import RepeatedTrial
+    from rag_harness.runs.engine import RepeatedTrial
 
     async def job() -> RepeatedTrial:
         lines = (*(() if earlier else (row.line().encode(),)), *left)

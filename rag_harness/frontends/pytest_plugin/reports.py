@@ -68,7 +68,7 @@ def shorten_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
         return
     if not isinstance(raised.value, (AssertionError, pytest.fail.Exception)):
         return  # the test itself has an error: its traceback says where
-    from rag_harness.tables.failure_messages import trial_failed
+    from rag_harness.tables.wording import trial_failed
 
     output = item.config.stash[SESSION].settings.output
     message = trial_failed(shipped.row, _why(shipped.row, report.longrepr), str(output))
@@ -179,7 +179,7 @@ def _first_of_each(reports: Sequence[Any]) -> list[Any]:
 
 def _with_number(reports: Sequence[Any]) -> Any:
     """Return a copy of the first report that says how many are like it. Others still have the report itself."""
-    from rag_harness.tables.failure_messages import others_alike
+    from rag_harness.tables.wording import others_alike
 
     first = copy.copy(reports[0])
     below = terminal_line(others_alike([_trial(report) for report in reports[1:]]))
@@ -240,7 +240,7 @@ def judge_golden_report(item: pytest.Item, call: pytest.CallInfo[None], report: 
     if call.when != "call" or call.excinfo is None or not call.excinfo.errisinstance(AssertionError) or result.found:
         return missed, False
     from rag_harness.core.settings.profiles import MOCK
-    from rag_harness.tables.failure_messages import entry_failed, explain_miss, miss_line
+    from rag_harness.tables.wording import entry_failed, explain_miss, miss_line
 
     settings = item.config.stash[SESSION].settings
     # In a dry run the mock may have looked up: what it misses is nobody's fault.

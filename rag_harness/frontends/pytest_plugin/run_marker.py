@@ -68,7 +68,8 @@ def refused(config: pytest.Config, why: object) -> None:
 
 
 def _mark(config: pytest.Config, output: Path, why: str) -> None:
-    from rag_harness.records.manifest import BegunRun, now, write_begun
+    from rag_harness.core.files import now
+    from rag_harness.records.manifest import BegunRun, write_begun
 
     with suppress(OSError):  # a disk that is full keeps no results either, and says so by itself
         write_begun(output, BegunRun(date=now(), command=command_said(config), why=why))

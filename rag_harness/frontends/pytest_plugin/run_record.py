@@ -14,7 +14,7 @@ from rag_harness.frontends.pytest_plugin.terminal import stopped_said
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_harness.core.lazy import Lazy
+    from rag_harness.core.concurrency import Lazy
     from rag_harness.core.settings import Settings
     from rag_harness.core.types import Case
     from rag_harness.data.datasets import Data
@@ -150,7 +150,7 @@ class RunRecord:
         """Write all files, and free the memory of what they say."""
         from rag_harness.records.cases import write_cases
         from rag_harness.records.manifest import write_manifest
-        from rag_harness.runs.resume_store import InterruptedRuns
+        from rag_harness.runs.journal import InterruptedRuns
 
         self._arrivals.close_files()
         for suite in self._session.snapshots.write(self._session.is_whole):
@@ -270,9 +270,9 @@ class RunRecord:
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
         from rag_harness.evaluation.measures.agents import tools_demanded
         from rag_harness.evaluation.measures.expectations import demands_of
-        from rag_harness.pipelines.result_paths import result_path
+        from rag_harness.pipelines.experiments import result_path
         from rag_harness.records.manifest import SuiteRecord, ids_or_all
-        from rag_harness.runs.resume_store import InterruptedRuns
+        from rag_harness.runs.journal import InterruptedRuns
 
         arrivals, total = self._arrivals, self._total(name, selected)
         skipped = arrivals.skipped_of(name, selected)
@@ -356,8 +356,7 @@ class RunRecord:
 
     def _again(self, name: str, answers: int) -> dict[int, EndsAgain]:
         """Return how simulated users have ended the repeats of their conversations."""
-        from rag_harness.records.experiment_names import repeat_name
-        from rag_harness.records.manifest import EndsAgain
+        from rag_harness.records.manifest import EndsAgain, repeat_name
 
         if not self._user(name):
             return {}
@@ -374,7 +373,7 @@ class RunRecord:
         return played_by(self._session.settings) if self._session.cases.is_played(name) else ""
 
     def _computes(self, experiment: str) -> bool:
-        from rag_harness.runs.repeats import computes_its_answers
+        from rag_harness.runs.engine import computes_its_answers
 
         return computes_its_answers(experiment, self._session.settings)
 
@@ -400,8 +399,9 @@ class RunRecord:
             return [_kept(RetrievalCase(case_id, "", {case_id: 1})) for case_id in ids]
 
     def _manifest(self, suites: Mapping[str, SuiteRecord]) -> RunManifest:
+        from rag_harness.core.files import now
         from rag_harness.core.settings import masked
-        from rag_harness.records.manifest import RunManifest, commit_of, now, package_versions
+        from rag_harness.records.manifest import RunManifest, commit_of, package_versions
 
         settings = self._session.settings
         return RunManifest(

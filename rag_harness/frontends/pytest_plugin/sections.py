@@ -17,7 +17,7 @@ from rag_harness.frontends.pytest_plugin.session import RagSession
 from rag_harness.frontends.pytest_plugin.terminal import usage_error, write_lines, write_section
 
 if TYPE_CHECKING:
-    from rag_harness.core.lazy import Lazy
+    from rag_harness.core.concurrency import Lazy
     from rag_harness.core.settings import Settings
     from rag_harness.core.types import Case
     from rag_harness.frontends.pytest_plugin.derived_runs import Attribution
@@ -338,7 +338,7 @@ def _judged_by(settings: Settings, wanted: WantedMeasures, selected: Collected) 
         return ""  # the reader of the gates reports it
     from rag_harness.evaluation.judges.traits import traits_of
     from rag_harness.models.endpoints import settings_of_judges
-    from rag_harness.records.experiment_names import panel_label
+    from rag_harness.records.manifest import panel_label
     from rag_harness.tables.summary import judge_said, one_family
 
     each = settings_of_judges(settings)
@@ -366,7 +366,7 @@ def _played_by(settings: Settings, cases: RunCases, selected: Collected) -> str:
 
 def _judge_and_model(settings: Settings) -> tuple[str, str]:
     from rag_harness.evaluation.judges.traits import model_of_judge
-    from rag_harness.models.model_names import judge_name
+    from rag_harness.models.endpoints import judge_name
 
     return judge_name(settings), model_of_judge(settings)
 

@@ -7,8 +7,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import SettingsError
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.log import close_log, log, open_log
 from rag_harness.core.processes import checks_within
 from rag_harness.core.types import GOLDEN
@@ -17,8 +17,8 @@ from rag_harness.frontends.pytest_plugin.items import KnownTrials
 from rag_harness.frontends.pytest_plugin.options import read_settings
 from rag_harness.frontends.pytest_plugin.snapshots import Snapshots
 from rag_harness.frontends.pytest_plugin.workers import VERSIONS, is_controller, is_worker, worker_count
-from rag_harness.models.recording.network_guard import closed_network
-from rag_harness.records.experiment_names import is_own_name, is_played_name, own_name, played_name, without_history
+from rag_harness.models.recording.playback import closed_network
+from rag_harness.records.manifest import is_own_name, is_played_name, own_name, played_name, without_history
 from rag_harness.runs.fingerprint import Identities
 from rag_harness.tables.requested_measures import WantedMeasures
 
@@ -89,7 +89,7 @@ class RunCases:
 
     def is_played(self, experiment: str) -> bool:
         """Return whether a simulated user asks an experiment: its name says so, and its data have scenarios."""
-        from rag_harness.records.experiment_names import is_played_name
+        from rag_harness.records.manifest import is_played_name
 
         return is_played_name(experiment) and self.has_scenarios(experiment)
 

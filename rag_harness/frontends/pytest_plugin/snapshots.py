@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from rag_harness.core.lazy import Lazy
+    from rag_harness.core.concurrency import Lazy
     from rag_harness.core.settings import Settings
     from rag_harness.frontends.pytest_plugin.session import RagSession
     from rag_harness.records.row import ExperimentResult

@@ -9,9 +9,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+from rag_harness.core.concurrency import Lazy, harness_at_work
 from rag_harness.core.errors import CriticalError, PrerequisiteError, RecordingMissError
-from rag_harness.core.lazy import Lazy
-from rag_harness.core.threads import harness_at_work
 from rag_harness.core.types import GOLDEN, TrialId
 from rag_harness.frontends.pytest_plugin.conversations import OwnTurns
 from rag_harness.frontends.pytest_plugin.items import (
@@ -45,9 +44,8 @@ if TYPE_CHECKING:
     from rag_harness.records.row import ExperimentResult
     from rag_harness.runs.distributed import Carried
     from rag_harness.runs.engine import Engine, JobResult, Workplace
-    from rag_harness.runs.journal import Journal
+    from rag_harness.runs.journal import Journal, ResumeStore
     from rag_harness.runs.judging import JudgedRow
-    from rag_harness.runs.resume_store import ResumeStore
     from rag_harness.runs.trial import Trial, TrialOutcome
 
 
@@ -124,8 +122,8 @@ class RunResources:
 
     def _take_what_nodes_had(self) -> None:
         """Copy rows that an earlier run left on disks of nodes into the result files, before a trial is paid for."""
-        from rag_harness.runs.resume_store import AdoptedRows as Adopted
-        from rag_harness.runs.resume_store import adopt_journals
+        from rag_harness.runs.journal import AdoptedRows as Adopted
+        from rag_harness.runs.journal import adopt_journals
 
         # No result file is open yet. The rows come from the workers that have just started.
         if adopt_journals(self._session.output) != Adopted():
@@ -153,7 +151,7 @@ class RunResources:
         return PromptFiles(self._session.output)
 
     def _read_stored(self) -> ResumeStore:
-        from rag_harness.runs.resume_store import ResumeStore as Stored
+        from rag_harness.runs.journal import ResumeStore as Stored
 
         stored = Stored(self._session.output, self._run, self._session.settings.overwrite)
         stored.look_for_the_dead()

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from rag_harness.core.concurrency import IMPORTING
 from rag_harness.core.errors import DataError
 from rag_harness.core.json_text import read_json
-from rag_harness.core.lazy import IMPORTING
 from rag_harness.models.recording.scrubbing import CleanedRequest
 
 # Fast reader and writer for the usual form of a recording in vcrpy's YAML. It imports neither YAML nor vcrpy.

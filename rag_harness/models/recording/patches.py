@@ -21,13 +21,14 @@ from urllib.parse import urlsplit
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.models.recording.cassette_file import Recorded
 from rag_harness.models.recording.cassettes import OWN
-from rag_harness.models.recording.network_guard import LOOPBACK, internet_address
 from rag_harness.models.recording.playback import (
+    LOOPBACK,
     AnswerListener,
     AppCassettes,
     AppPlayback,
     Playback,
     headers_of,
+    internet_address,
     no_app_answers,
     threads_of_apps,
 )

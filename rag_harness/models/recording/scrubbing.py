@@ -13,8 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from rag_harness.core.json_text import read_json
 from rag_harness.core.settings import Settings
-from rag_harness.core.settings.roles import keys_of_judges
-from rag_harness.core.settings.secrets import SECRET_HEADER, SECRET_NAME, is_secret
+from rag_harness.core.settings.roles import SECRET_HEADER, SECRET_NAME, is_secret, keys_of_judges
 
 # Removal of secrets and private text from requests and answers: the run's keys, and what the user's scrub removes.
 #

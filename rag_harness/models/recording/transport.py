@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from rag_harness.models.call_context import CALL
+from rag_harness.models.calls import CALL
 from rag_harness.models.recording.patches import heard, replayed
 from rag_harness.models.recording.playback import AnswerListener, Playback
 

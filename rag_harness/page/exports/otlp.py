@@ -18,8 +18,8 @@ from urllib.parse import unquote
 from rag_harness.core.errors import PrerequisiteError, SettingsError
 from rag_harness.core.files import json_digest
 from rag_harness.core.progress import grouped
-from rag_harness.page.exports.posting import Posting, Reply
 from rag_harness.page.exports.scored_run import Destination, ScoredRun
+from rag_harness.page.exports.servers import Posting, Reply
 from rag_harness.pipelines.otel.spans import SpanEvent, SpanRecord, request_of
 from rag_harness.records.manifest import RunManifest, of_run, seconds_of
 from rag_harness.records.row import ExperimentResult, RowCall, RowStage, rows_in

@@ -11,9 +11,8 @@ from typing import TypeAlias
 
 from rag_harness.page.content import Section
 from rag_harness.page.drawings import FIGURES
-from rag_harness.page.race import race
 from rag_harness.page.run import Run
-from rag_harness.page.sections.comparison import diff, differences
+from rag_harness.page.sections.comparison import diff, differences, race
 from rag_harness.page.sections.failures import failures
 from rag_harness.page.sections.first_screen import decisions, first_screen
 from rag_harness.page.sections.method import about_run, method, terms

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rag_harness.core.types import TrialId
 from rag_harness.diagnosis.cause_lines import explained, gold_alone
-from rag_harness.diagnosis.causes import TOP_LEVEL
-from rag_harness.diagnosis.failed_cases import FailedCase, possible_failures, suspect_at
+from rag_harness.diagnosis.failures import TOP_LEVEL, FailedCase, possible_failures, suspect_at
 from rag_harness.page.content import Block, Cell, FailedTrial, Failures, Prose, Section, Table, word_cells
 from rag_harness.page.run import Run
-from rag_harness.records.causes import CauseLine
+from rag_harness.records.scores import CauseLine
 from rag_harness.runs.gates.verdict import value_said
-from rag_harness.tables.failure_messages import cut
-from rag_harness.tables.wording import counted
+from rag_harness.tables.wording import counted, cut
 
 SHOWN_FAILURES = 10
 _QUERY = 200

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from rag_harness.core.settings import options
 from rag_harness.core.settings.profiles import BUILT_IN_PROFILES, MOCK, SIMULATED
 from rag_harness.core.types import GOLDEN
-from rag_harness.diagnosis.causes import CAUSE_MEANINGS
+from rag_harness.diagnosis.failures import CAUSE_MEANINGS
 from rag_harness.evaluation.judges import UNSEEN
 from rag_harness.evaluation.measures import Measure
 from rag_harness.evaluation.measures.judged import MEANINGS
@@ -35,9 +35,8 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.scorecard import measures_shown
 from rag_harness.records.manifest import SuiteRecord
 from rag_harness.runs.gates.verdict import bounds, value_said
-from rag_harness.tables.answer_warnings import draft_lines
+from rag_harness.tables.answer_warnings import draft_lines, provenance_lines
 from rag_harness.tables.pairwise import p_said
-from rag_harness.tables.provenance import provenance_lines
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import answers_by, judges_said, one_family
 from rag_harness.tables.wording import better_of, counted

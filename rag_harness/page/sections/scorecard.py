@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from rag_harness.core.types import GOLDEN
-from rag_harness.evaluation.measures import Measure
+from rag_harness.evaluation.measures import RANKING, Measure
 from rag_harness.evaluation.measures.judged import kinds_shown
-from rag_harness.evaluation.measures.names import RANKING
 from rag_harness.page.content import (
     NONE,
     Block,
@@ -36,14 +35,13 @@ from rag_harness.records.golden_result import RetrievalResult
 from rag_harness.runs.gates.verdict import value_said
 from rag_harness.tables.blocks import STAGES, Totals
 from rag_harness.tables.brief_sentences import found_said
-from rag_harness.tables.failure_messages import cut, where_found
 from rag_harness.tables.golden_suite import GOLDEN_MEASURES, MOST_SLICES, SLICE, read_retrievals
 from rag_harness.tables.pairwise import RISKS, TAIL, figures
 from rag_harness.tables.pairwise import PairDifference as Pair
 from rag_harness.tables.standings import SliceStanding, Standings, best_of, mean_said
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import judged_in_order, stage_quantiles
-from rag_harness.tables.wording import NEITHER, counted, joined_names, money
+from rag_harness.tables.wording import NEITHER, counted, cut, joined_names, money, where_found
 
 # The costs of a run's answers: tokens, money, calls, time.
 

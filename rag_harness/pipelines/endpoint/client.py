@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.core.deadline import Deadline
+from rag_harness.core.concurrency import Deadline
 from rag_harness.core.errors import (
     CriticalError,
     DeadlineError,
@@ -19,12 +19,11 @@ from rag_harness.core.errors import (
     RecordingMissError,
 )
 from rag_harness.core.settings.endpoints import EndpointSpec
-from rag_harness.core.settings.secrets import bare_address
-from rag_harness.models.call_context import session_of_turn
+from rag_harness.core.settings.roles import bare_address
+from rag_harness.models.calls import PassingError, retried, session_of_turn
 from rag_harness.models.recording.cassette_file import Recorded
 from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import CleanedRequest, Cleaner, forms_of
-from rag_harness.models.retries import PassingError, retried
 from rag_harness.pipelines.endpoint.answer import AnswerReader
 from rag_harness.pipelines.endpoint.decoders import ResponseDecoder, decoder_of, parsed_json
 from rag_harness.pipelines.endpoint.requests import Request, SessionId, SessionTurn

@@ -16,11 +16,17 @@ import httpx2
 from rag_harness.core.errors import ModelOutputError
 from rag_harness.core.settings.endpoints import EndpointSpec
 from rag_harness.core.types import Usage
-from rag_harness.models.call_context import CALL, NO_USAGE, Call, note_what_is_sent, upper_bound
-from rag_harness.models.decompression import MOST_REPLY_BYTES
+from rag_harness.models.calls import (
+    CALL,
+    MOST_REPLY_BYTES,
+    NO_USAGE,
+    Call,
+    PassingError,
+    note_what_is_sent,
+    upper_bound,
+)
 from rag_harness.models.http_transport import AiohttpTransport, MeteredTransport
 from rag_harness.models.recording.cassette_file import Recorded
-from rag_harness.models.retries import PassingError
 from rag_harness.models.throttling import Meter, Money, RateLimiter
 from rag_harness.pipelines.endpoint.client import McpSession, StatusError, refused
 from rag_harness.pipelines.endpoint.decoders import ResponseDecoder, decoder_of, parsed_json

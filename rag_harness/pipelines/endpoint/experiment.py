@@ -22,16 +22,15 @@ from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.settings.endpoints import EndpointSpec
 from rag_harness.core.settings.profiles import prices_of
 from rag_harness.core.types import Usage
-from rag_harness.models.call_context import seed_shift
+from rag_harness.models.calls import seed_shift
 from rag_harness.models.recording.cassette_file import Recorded
 from rag_harness.models.recording.cassettes import SERVICES, Cassettes
 from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import CleanedRequest, Cleaner, Scrub, secrets_of
 from rag_harness.pipelines.endpoint.answer import AnswerPath as Place
-from rag_harness.pipelines.endpoint.answer import AnswerReader, described, most_contexts
+from rag_harness.pipelines.endpoint.answer import AnswerReader, described, most_contexts, placing_in
 from rag_harness.pipelines.endpoint.client import Client
 from rag_harness.pipelines.endpoint.pipeline import Cost, EndpointPipeline, EndpointRetriever
-from rag_harness.pipelines.endpoint.placement import placing_in
 from rag_harness.pipelines.endpoint.requests import Requests
 from rag_harness.pipelines.experiments import data_of
 from rag_harness.pipelines.parts import RunParts

@@ -11,15 +11,21 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
+from rag_harness.core.concurrency import on_local_thread
 from rag_harness.core.errors import ModelCallError, PrerequisiteError, TraceError
 from rag_harness.core.settings import Access
 from rag_harness.core.settings.endpoints import EndpointSpec
-from rag_harness.core.threads import on_local_thread
 from rag_harness.core.types import SERVICE, SESSION, Call, Decision, Hit, Message, PipelineOutput, Query, Stage, Usage
-from rag_harness.models.recording.network_guard import proxy_of
-from rag_harness.pipelines.endpoint.answer import AnswerReader, ServiceAnswer, answer_of, finish_reason_of
+from rag_harness.models.recording.playback import proxy_of
+from rag_harness.pipelines.endpoint.answer import (
+    AnswerReader,
+    PlacedContexts,
+    Placing,
+    ServiceAnswer,
+    answer_of,
+    finish_reason_of,
+)
 from rag_harness.pipelines.endpoint.client import Client, ServiceReply, hidden
-from rag_harness.pipelines.endpoint.placement import PlacedContexts, Placing
 from rag_harness.pipelines.endpoint.requests import Request, Requests
 from rag_harness.pipelines.otel.steps import read_trace
 from rag_harness.pipelines.trace import Trace

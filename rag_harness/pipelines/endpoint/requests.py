@@ -20,9 +20,9 @@ from rag_harness.core.errors import (
     unknown,
 )
 from rag_harness.core.settings.endpoints import SESSION_SENT, EndpointSpec, HistoryLimits, check_filled
-from rag_harness.core.settings.secrets import VARIABLE
+from rag_harness.core.settings.roles import VARIABLE
 from rag_harness.core.types import SESSION, Query
-from rag_harness.models.call_context import seed_shift, session_of_turn
+from rag_harness.models.calls import seed_shift, session_of_turn
 from rag_harness.models.recording.scrubbing import REDACTED
 from rag_harness.pipelines.endpoint.answer import AnswerPath, described
 

@@ -29,8 +29,8 @@ from rag_harness.core.json_text import read_json
 from rag_harness.core.log import log
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.endpoints import EndpointSpec
-from rag_harness.core.settings.secrets import SECRET_HEADER, SECRET_NAME
-from rag_harness.models.decompression import Decompressor
+from rag_harness.core.settings.roles import SECRET_HEADER, SECRET_NAME
+from rag_harness.models.calls import Decompressor
 from rag_harness.models.recording.scrubbing import REDACTED, Cleaner, json_of
 from rag_harness.pipelines.otel.spans import SpanRecord, kind_of, request_of, spans_of_protobuf, spans_of_request
 from rag_harness.pipelines.otel.steps import MOST_SPANS

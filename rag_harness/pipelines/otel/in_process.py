@@ -16,7 +16,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.trace import StatusCode
 
-from rag_harness.core.deadline import is_in_force
+from rag_harness.core.concurrency import is_in_force
 from rag_harness.core.errors import PrerequisiteError, TraceError
 from rag_harness.pipelines.otel.spans import TELLS_WORK, SpanEvent, SpanRecord, kind_in
 

@@ -10,8 +10,7 @@ from math import isfinite
 from typing import Any, Literal
 
 from rag_harness.core.errors import TraceError
-from rag_harness.core.text.comparison import words_of
-from rag_harness.core.text.page_names import NAMES_OF_PAGES
+from rag_harness.core.text.comparison import NAMES_OF_PAGES, words_of
 from rag_harness.core.types import StepKind
 from rag_harness.pipelines.otel.model_calls import ModelCall, ToolSeen, call_of, is_call, tools_in
 from rag_harness.pipelines.otel.spans import (

@@ -2,7 +2,7 @@
 
 A chunker is a function ``chunk_document(document, tokenizer, settings) -> list[Chunk]`` under the entry point
 ``rag_harness.chunkers``: ``slides = my_package.slides:chunk_document``. A chunk's index counts within its document;
-its id is unique. ``cuts`` calls chunkers. They search nothing. Begin reading with ``chunkers.py``.
+its id is unique. ``retrieval.ingest`` calls chunkers. They search nothing. Begin reading with ``chunkers.py``.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+
 # Parser for Markdown pages: heading sections, and the blocks at which they may be cut. Offsets count characters.
 
 NEWLINE = re.compile(r"\r\n?|\n")

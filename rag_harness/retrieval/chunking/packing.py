@@ -11,7 +11,7 @@ from typing import Any
 
 from rag_harness.core.errors import ChunkTooLongError
 from rag_harness.core.protocols import Tokenizer
-from rag_harness.core.text.page_names import numbered
+from rag_harness.core.text.comparison import numbered
 from rag_harness.core.types import Chunk, Document
 from rag_harness.retrieval.chunking import ChunkingSettings
 from rag_harness.retrieval.chunking.markdown import (

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from rag_harness.core.errors import CriticalError, PrerequisiteError, RagHarnessError, SettingsError, unknown
 from rag_harness.core.registry import missing_package
 from rag_harness.core.settings import Settings
-from rag_harness.models.recording.network_guard import LOOPBACK
+from rag_harness.models.recording.playback import LOOPBACK
 
 OLDEST = (1, 16)
 """The first version of the server with metadata of collections."""

@@ -15,12 +15,11 @@ from rag_harness.core.errors import SettingsError, unknown
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.loading import DataSpec
 from rag_harness.core.types import GOLDEN, is_in, limit_of
-from rag_harness.evaluation.measures import Unit, measure_named
+from rag_harness.evaluation.measures import ANSWERS, Unit, measure_named
 from rag_harness.evaluation.measures.conversations import LateMeasure
 from rag_harness.evaluation.measures.judged import JudgedMeasure
 from rag_harness.evaluation.measures.measure import CompositeMeasure
 from rag_harness.evaluation.measures.metamorphic import MetamorphicMeasure
-from rag_harness.evaluation.measures.names import ANSWERS
 from rag_harness.runs.gates.grammar import BASELINE, Gate, OverTurns, Promise, Reference, number_text, parse_gate, wrong
 
 # Checks that everything exists that a gate names.

@@ -230,7 +230,7 @@ def _of_quantile(
     clusters: Sequence[Hashable] | None,
 ) -> Interval:
     from rag_harness.stats import quantile, quantile_interval
-    from rag_harness.stats.quantiles import clustered_quantile_bounds
+    from rag_harness.stats.means import clustered_quantile_bounds
 
     if population == len(values):
         exact = quantile(sorted(values), share)
@@ -376,7 +376,7 @@ def _more(gate: Gate, found: ValuesAndTarget, unit: str, rules: GateRules) -> st
 
 def _needed(gate: Gate, found: ValuesAndTarget, unit: str, clusters: Sequence[Hashable] | None) -> int | None:
     """Return how many more cases, like the present ones, settle the gate with a power of 80 %."""
-    from rag_harness.stats.sample_size import BoundReach
+    from rag_harness.stats.paired_tests import BoundReach
 
     values, target = list(found.values.values()), found.target
     span = span_of(values, unit, is_difference=isinstance(gate.right, Reference))

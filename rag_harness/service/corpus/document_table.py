@@ -18,8 +18,8 @@ from rag_harness.core.log import log
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Document, Matrix
 from rag_harness.data.loaders.child_process import GUESSED, read_in
-from rag_harness.retrieval.cuts import chunks_from, cuts_of
 from rag_harness.retrieval.indexes import LiveIndexError, LivePoints, opening_of
+from rag_harness.retrieval.ingest import chunks_from, cuts_of
 from rag_harness.service.corpus.contents import CutDocument, DocumentInfo, LiveDocument
 from rag_harness.service.corpus.preparation import Prepared
 from rag_harness.service.database import DATABASE, Database, StateError

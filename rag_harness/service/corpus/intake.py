@@ -35,7 +35,7 @@ from rag_harness.data.documents import AUTO, is_readable, kinds, load, with_lang
 from rag_harness.data.loaders.child_process import end_all, unread_parts
 from rag_harness.data.loaders.reading import reading
 from rag_harness.retrieval.indexes import LiveIndexError
-from rag_harness.service.corpus.stores import TextsNotMadeError
+from rag_harness.service.corpus.contents import TextsNotMadeError
 from rag_harness.service.database import StateError
 from rag_harness.service.problems import ProblemError, no_room, unseen_fault
 

@@ -17,13 +17,11 @@ from rag_harness.core.registry import resolve
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.types import Chunk, Document, Matrix
 from rag_harness.models.array_store import CachedEmbedder, Computed, EmbedElsewhere, StoreRoom, key_of
-from rag_harness.models.endpoints import Endpoints
-from rag_harness.models.model_names import embedder_name, reranker_name
+from rag_harness.models.endpoints import Endpoints, embedder_name, reranker_name
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.retrieval.builder import Retrieval, Rewritten
-from rag_harness.service.corpus.contents import CutDocument, Way
-from rag_harness.service.corpus.stores import CollectionStores, KeptTexts, TokenStore
+from rag_harness.service.corpus.contents import CollectionStores, CutDocument, KeptTexts, TokenStore, Way
 
 # The models of a server, shared by all collections. Each is loaded once.
 

@@ -27,9 +27,8 @@ from rag_harness.retrieval.builder import Retrieval, spec_of
 from rag_harness.retrieval.indexes import LivePoints, opening_of
 from rag_harness.retrieval.ingest import duplicates
 from rag_harness.retrieval.retrievers import Rarity
-from rag_harness.service.corpus.contents import Contents, LiveTerms, Serving, Way
+from rag_harness.service.corpus.contents import CollectionStores, Contents, LiveTerms, Serving, Way
 from rag_harness.service.corpus.preparation import ServerModels
-from rag_harness.service.corpus.stores import CollectionStores
 
 
 class Searched(Protocol):

@@ -26,9 +26,18 @@ from rag_harness.data.datasets import Data, DataSets, charset_of
 from rag_harness.data.documents import language_of, pages_digest
 from rag_harness.models.array_store import key_of
 from rag_harness.pipelines.experiments import data_of
-from rag_harness.service.app_state import AnswerLoop
+from rag_harness.service.app_state import AnswerLoop, Options
 from rag_harness.service.corpus import document_table
-from rag_harness.service.corpus.contents import DEFAULT, Contents, DocumentInfo, LiveDocument
+from rag_harness.service.corpus.contents import (
+    DEFAULT,
+    CollectionStores,
+    Contents,
+    DocumentInfo,
+    KeptTexts,
+    LiveDocument,
+    TokenStore,
+    forget_unused,
+)
 from rag_harness.service.corpus.document_table import reconciled
 from rag_harness.service.corpus.intake import (
     SPARE,
@@ -46,9 +55,7 @@ from rag_harness.service.corpus.intake import (
 )
 from rag_harness.service.corpus.preparation import Prepared, Preparer, ServerModels
 from rag_harness.service.corpus.search import Lasting, ServedExperiment, served_experiment, serving_of
-from rag_harness.service.corpus.stores import CollectionStores, KeptTexts, TokenStore, forget_unused
 from rag_harness.service.database import Database, StateFolder
-from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
 
 # One collection: its documents, the answers about them, and all changes to them.

@@ -28,7 +28,7 @@ CREATE TABLE documents (
     title TEXT NOT NULL DEFAULT '',
     metadata TEXT NOT NULL DEFAULT '{}',
     pages TEXT NOT NULL DEFAULT '[]',
-    cuts TEXT NOT NULL DEFAULT '[]',        -- places of its chunks in the text, as JSON: see retrieval/cuts.py
+    cuts TEXT NOT NULL DEFAULT '[]',        -- places of its chunks in the text, as JSON: see retrieval/ingest.py
     windows TEXT NOT NULL DEFAULT ''        -- the same of what the index holds, where that is not the chunks
 ) STRICT;
 CREATE UNIQUE INDEX one_ready_document_a_name ON documents (collection_id, name) WHERE status = 'ready';

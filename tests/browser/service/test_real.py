@@ -29,8 +29,8 @@ STUDIED = "At what time on the delivery day does Swiftfox text the two-hour wind
 def service(folder: Path, experiment: str, rootdir: Path, **chosen: Any) -> Iterator[tuple[str, StateFolder]]:
     """Serve an experiment, and yield its address and its state."""
     from rag_harness.core.settings.loading import load_settings
+    from rag_harness.service.app_state import Options
     from rag_harness.service.database import StateFolder
-    from rag_harness.service.options import Options
     from rag_harness.service.server import create_app, opened
 
     settings = load_settings({**chosen, "cache_dir": str(folder / "cache")}, rootdir=rootdir)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from rag_harness.core.errors import DataError
 from rag_harness.core.types import Case, Message, Query
-from rag_harness.data.conversations import (
+from rag_harness.data.queries import read_queries
+from rag_harness.data.query_lines import (
     DECLINES,
     MOST_TURNS,
     SaidTurn,
@@ -21,7 +22,6 @@ from rag_harness.data.conversations import (
     rows_of_line,
     with_turns,
 )
-from rag_harness.data.queries import read_queries
 
 LAMP: dict[str, Any] = {"query": "How long can I return a lamp?", "ground_truth": "45 days"}
 TURNS: list[dict[str, Any]] = [LAMP, {"query": "And a chair?", "reply": "Also 45 days, dear."}, {"query": "?"}]

@@ -10,7 +10,7 @@ import pytest
 
 from rag_harness.authoring.kb.page import parse_page
 from rag_harness.core.errors import DataError
-from rag_harness.core.text.page_names import numbered
+from rag_harness.core.text.comparison import numbered
 from rag_harness.core.types import Chunk, Document
 from rag_harness.data.golden import GoldenEntry, read_golden, resolve
 from rag_harness.data.queries import placeholder_for, read_queries

@@ -19,7 +19,7 @@ from rag_harness.data.loaders.child_process import Child, PassingError
 from rag_harness.models.prompts import context_of
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.retrieval.builder import _other_kinds
-from rag_harness.retrieval.cuts import _pages
+from rag_harness.retrieval.ingest import _pages
 from rag_harness.runs.trial import _retrieved
 from tests.unit.data.loaders.one_process import one_process
 from tests.unit.data.loaders.pdfs import book, drawing, packed, pages_of, stream

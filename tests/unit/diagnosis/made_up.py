@@ -17,8 +17,8 @@ from rag_harness.diagnosis.explainer import Explainer
 from rag_harness.diagnosis.reruns import RerunSupport, running
 from rag_harness.evaluation.measures.correctness import needed_quotes
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.records.causes import CauseLine
 from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import CauseLine
 from tests.unit.suite_tables import write_run
 
 THINGS = ("lamp", "kettle", "tent", "desk", "sofa", "scarf")

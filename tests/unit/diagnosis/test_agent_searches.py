@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rag_harness.core.types import Case, Chunk, Evidence, Query
-from rag_harness.diagnosis.causes import REMEDIES
 from rag_harness.diagnosis.corpus_view import CorpusView
+from rag_harness.diagnosis.failures import REMEDIES
 from rag_harness.diagnosis.gold import gold_facts
 from rag_harness.diagnosis.interventions import AgentFacts, agent_facts, changed_searches, was_given
 from rag_harness.diagnosis.rules import Diagnosis, FailureFacts, RerunResult, diagnose

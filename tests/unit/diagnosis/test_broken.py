@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 
 from rag_harness.core.types import Case, Expectation
-from rag_harness.diagnosis import failed_cases
+from rag_harness.diagnosis import failures
 from rag_harness.diagnosis.broken_expectations import AnswerState, BrokenFact, cause_of_broken
-from rag_harness.diagnosis.causes import REMEDIES
-from rag_harness.diagnosis.failed_cases import suspects, tables_of
+from rag_harness.diagnosis.failures import REMEDIES, suspects, tables_of
 from rag_harness.diagnosis.gold import GoldFacts, QuoteFact
 from rag_harness.diagnosis.truncation import CutOff
-from rag_harness.records.causes import CauseLine
 from rag_harness.records.expectations import expectations_of, known_kinds
 from rag_harness.records.manifest import read_manifest
 from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import CauseLine
 from tests.unit.diagnosis.made_up import (
     CASES,
     DONT_KNOW,
@@ -198,7 +197,7 @@ def test_what_is_kept_or_cannot_be_checked_is_no_failure(tmp_path: Path) -> None
 def test_every_broken_trial_is_looked_at_and_not_the_worst_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(failed_cases, "WORST", 1)
+    monkeypatch.setattr(failures, "WORST", 1)
     rows: Sequence[ExperimentResult] = [row(n) for n in range(6)]
     cases = [expecting({"max_words": 3 if n < 5 else 99}, case=each) for n, each in enumerate(CASES)]
     write_run(tmp_path, rows, cases)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.diagnosis.cause_lines import NOTHING_TO_EXPLAIN, cause_in_full, cause_lines
-from rag_harness.records.causes import CauseLine
+from rag_harness.records.scores import CauseLine
 
 
 def line(n: int, **changes: object) -> CauseLine:

@@ -6,11 +6,11 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any, cast
 
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings
 from rag_harness.diagnosis.reruns import DerivedRuns, DerivedTrial
-from rag_harness.pipelines.result_paths import result_path
+from rag_harness.pipelines.experiments import result_path
 from rag_harness.pipelines.trace import GivenSearches
 from rag_harness.runs.engine import Engine, InlineLoop
 from rag_harness.runs.trial import FIRST, Trial, TrialOutcome, TrialRequest

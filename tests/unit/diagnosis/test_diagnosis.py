@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.diagnosis.causes import REMEDIES, TOP_LEVEL, remedy_of
+from rag_harness.diagnosis.failures import REMEDIES, TOP_LEVEL, remedy_of
 from rag_harness.diagnosis.gold import GoldFacts, QuoteFact
 from rag_harness.diagnosis.rules import FailureFacts, RerunResult, diagnose
 from rag_harness.diagnosis.symptoms import TrialSigns

@@ -12,12 +12,11 @@ import pytest
 from rag_harness.core.errors import BudgetError, CriticalError, DataError, RecordingMissError
 from rag_harness.core.types import Hit, PipelineOutput, Query
 from rag_harness.diagnosis.explainer import REPLAYED, Explainer
-from rag_harness.pipelines.result_paths import result_path
-from rag_harness.records.causes import CAUSES, CauseLine, read_causes
+from rag_harness.pipelines.experiments import result_path
+from rag_harness.records.files import check_results
 from rag_harness.records.row import rows_in
-from rag_harness.records.validation import check_results
-from rag_harness.runs.journal import JOURNALS, Journal
-from rag_harness.runs.resume_store import adopt_journals
+from rag_harness.records.scores import CAUSES, CauseLine, read_causes
+from rag_harness.runs.journal import JOURNALS, Journal, adopt_journals
 from tests.unit.diagnosis.made_up import CASES, DONT_KNOW, PAGES, Pipeline, chunks_of, experiment, explained, explainer
 from tests.unit.diagnosis.test_planted_faults import rows_of
 from tests.unit.rows import failed_row, make_row

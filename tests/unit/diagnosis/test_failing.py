@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rag_harness.core.types import Case
-from rag_harness.diagnosis import failed_cases
+from rag_harness.diagnosis import failures
 from rag_harness.diagnosis.explainer import Explainer
-from rag_harness.diagnosis.failed_cases import (
+from rag_harness.diagnosis.failures import (
     badness_of,
     failed_gates,
     possible_failures,
@@ -62,7 +62,7 @@ def run(output: Path, rows: list[ExperimentResult], scores: list[ScoreLine]) -> 
 def test_a_gate_that_failed_has_those_below_its_threshold_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(failed_cases, "WORST", 0)
+    monkeypatch.setattr(failures, "WORST", 0)
     rows = [row(n) for n in range(3)]
     scores = [line for n, each in enumerate(rows) for line in judged(each, 0.5, 0.5 + n / 10, 0.5)]
     write_run(tmp_path, rows, CASES[:3], scores=scores)

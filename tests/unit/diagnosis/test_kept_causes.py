@@ -17,12 +17,12 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.types import Expectation
 from rag_harness.diagnosis import explainer as module
 from rag_harness.diagnosis.explainer import Explainer, KeptCauses
-from rag_harness.diagnosis.failed_cases import tables_of
+from rag_harness.diagnosis.failures import tables_of
 from rag_harness.diagnosis.reruns import running
-from rag_harness.records.causes import CauseLine
 from rag_harness.records.files import PromptFiles
 from rag_harness.records.manifest import read_manifest
 from rag_harness.records.row import RowCall, RowStage, rows_in
+from rag_harness.records.scores import CauseLine
 from tests.unit.diagnosis.made_up import CASES, DONT_KNOW, PAGES, Pipeline, chunks_of, experiment, explainer, parts
 from tests.unit.diagnosis.test_planted_faults import rows_of
 from tests.unit.suite_tables import write_run

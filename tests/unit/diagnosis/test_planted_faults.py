@@ -114,7 +114,7 @@ def test_chunks_that_a_service_cuts_short(tmp_path: Path) -> None:
 def test_gold_with_a_wrong_figure_is_found_in_answers_that_nobody_called_failures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_harness.diagnosis.failed_cases.WORST", 0)
+    monkeypatch.setattr("rag_harness.diagnosis.failures.WORST", 0)
     rows = rows_of(experiment(Pipeline(CHUNKS)))
     wrong_gold = [
         replace(case, ground_truth=case.ground_truth.replace(str(31 + n), "77")) for n, case in enumerate(CASES)

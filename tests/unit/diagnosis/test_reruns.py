@@ -18,9 +18,9 @@ from rag_harness.diagnosis.symptoms import reranks
 from rag_harness.frontends.cli.runs import explain_arguments
 from rag_harness.pipelines.user_pipelines import declared, output_of
 from rag_harness.records.cases import StoredCase
-from rag_harness.records.causes import CauseLine, read_causes
 from rag_harness.records.expectations import expectations_of
 from rag_harness.records.row import RowError
+from rag_harness.records.scores import CauseLine, read_causes
 from tests.unit.diagnosis.made_up import CASES, OLD, PAGES, THINGS, Pages, chunks_of, parts
 from tests.unit.diagnosis.test_failing import row
 from tests.unit.diagnosis.test_planted_faults import rows_of

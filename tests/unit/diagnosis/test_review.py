@@ -9,8 +9,8 @@ import pytest
 
 from rag_harness.core.errors import DataError
 from rag_harness.diagnosis.cause_lines import review, review_agreement
-from rag_harness.diagnosis.causes import TOP_LEVEL
-from rag_harness.records.causes import read_causes, write_causes
+from rag_harness.diagnosis.failures import TOP_LEVEL
+from rag_harness.records.scores import read_causes, write_causes
 from tests.unit.diagnosis.test_causes_text import line
 
 

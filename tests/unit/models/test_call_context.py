@@ -11,7 +11,7 @@ import pytest
 
 from rag_harness.core.errors import ModelCallError, ModelOutputError
 from rag_harness.core.types import Completion, Message, ToolCall, Usage
-from rag_harness.models.call_context import MOST_CALLS, StreamedToolCalls, hearing, listening, offering, sent_message
+from rag_harness.models.calls import MOST_CALLS, StreamedToolCalls, hearing, listening, offering, sent_message
 from rag_harness.models.completions import StreamedCompletion, completion_of
 from rag_harness.models.recording.cassette_file import Recorded
 from rag_harness.pipelines.trace import Trace, watching
@@ -217,7 +217,7 @@ def test_arguments_without_an_end_are_cut_off() -> None:
 
 def test_tools_are_offered_in_their_block_alone() -> None:
     async def run() -> tuple[int, int]:
-        from rag_harness.models.call_context import offered
+        from rag_harness.models.calls import offered
 
         with offering([TOOL]):
             inside = len(offered.get())

@@ -13,7 +13,7 @@ import pytest
 
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.loading import load_settings
-from rag_harness.models import model_names
+from rag_harness.models import endpoints
 from rag_harness.models.array_store import ArrayStore, key_of
 from rag_harness.models.dry_run import of_dry_run
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def installed(monkeypatch: pytest.MonkeyPatch, names: Collection[str]) -> None:
     spec = SimpleNamespace()
-    monkeypatch.setattr(model_names, "find_spec", lambda name: spec if name in names else None)
+    monkeypatch.setattr(endpoints, "find_spec", lambda name: spec if name in names else None)
 
 
 def dry(folder: Path, **given: Any) -> Settings:

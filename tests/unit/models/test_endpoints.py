@@ -20,22 +20,22 @@ from rag_harness.evaluation.judges.traits import check_judge, check_one_judge
 from rag_harness.evaluation.measures import Score
 from rag_harness.models import endpoints as module
 from rag_harness.models.array_store import StoreRoom
-from rag_harness.models.call_context import asked_again
+from rag_harness.models.calls import asked_again
 from rag_harness.models.dry_run import MockChat
 from rag_harness.models.endpoints import (
     Endpoint,
     Endpoints,
     PanelMember,
+    chat_name,
     endpoint_of,
     key_variable,
     panel_of,
     settings_of_judges,
 )
-from rag_harness.models.model_names import chat_name
 from rag_harness.models.openai_chat import OpenAIChat
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.records.experiment_names import judge_label, panel_label
+from rag_harness.records.manifest import judge_label, panel_label
 from tests.unit.models.chat.test_openai import stream
 from tests.unit.server import refusal, serving
 

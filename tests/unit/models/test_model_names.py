@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rag_harness.core.errors import PrerequisiteError
 from rag_harness.core.settings import Settings
-from rag_harness.models.model_names import check_token_vectors, token_batches
+from rag_harness.models.endpoints import check_token_vectors, token_batches
 
 
 def test_like_lengths_together_longest_first() -> None:

@@ -19,7 +19,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.settings.profiles import Price, Prices
 from rag_harness.core.types import Completion, Message
-from rag_harness.models.call_context import upper_bound
+from rag_harness.models.calls import upper_bound
 from rag_harness.models.http_transport import AiohttpTransport, MeteredTransport
 from rag_harness.models.openai_chat import OpenAIChat, SentParameters
 from rag_harness.models.throttling import LONGEST_WAIT, Budget, CallWindow, Cap, Limiter, Limits, Meter, Money, Turn

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.core.errors import ModelOutputError
-from rag_harness.models.decompression import Decompressor
+from rag_harness.models.calls import Decompressor
 
 
 def raw_deflate(content: bytes) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.page.formats import format_of
+from rag_harness.page import format_of
 from tests.unit.page.runs import gate, rows_of, summarise, write_study
 from tests.unit.suite_tables import write_run
 

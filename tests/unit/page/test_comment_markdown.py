@@ -13,10 +13,10 @@ from syrupy.assertion import SnapshotAssertion
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.core.types import Case, Query
 from rag_harness.page.comment import MOST_CHARACTERS, MOST_LINES, comment_of
-from rag_harness.page.markdown import Links, Room
+from rag_harness.page.content import Links, Room
 from rag_harness.page.run import Run
-from rag_harness.records.causes import CauseLine, write_causes
-from rag_harness.tables.baseline import save, saved_run
+from rag_harness.records.scores import CauseLine, write_causes
+from rag_harness.tables.reader import save, saved_run
 from tests.hostile import WHOLE
 from tests.unit.core.escaping.active import in_markdown, read_html
 from tests.unit.page.runs import BARE, CP, amend, gate, read, rows_of, scored, summarise, write_study

@@ -11,7 +11,7 @@ from rag_harness.page.content import Failures, Section
 from rag_harness.page.html import html_of
 from rag_harness.page.payload import payload_of
 from rag_harness.page.sections.failures import failures
-from rag_harness.records.causes import CAUSES, CauseLine, write_causes
+from rag_harness.records.scores import CAUSES, CauseLine, write_causes
 from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in, write_study
 from tests.unit.suite_tables import write_run
 

@@ -12,8 +12,8 @@ from rag_harness.core.types import GOLDEN
 from rag_harness.page.content import Cell, Prose, Table, Topics
 from rag_harness.page.sections.first_screen import first_screen
 from rag_harness.page.sections.method import about_run
-from rag_harness.records.causes import CauseLine, write_causes
 from rag_harness.records.row import ExperimentResult
+from rag_harness.records.scores import CauseLine, write_causes
 from tests.unit.page.runs import (
     WHO,
     amend,

@@ -21,8 +21,8 @@ from rag_harness.page.sections.failures import failures
 from rag_harness.page.sections.first_screen import first_screen
 from rag_harness.page.sections.method import SYNTHETIC, about_run, limits, method, terms
 from rag_harness.page.sections.scorecard import scorecard
-from rag_harness.records.causes import CauseLine, write_causes
 from rag_harness.records.manifest import SuiteRecord
+from rag_harness.records.scores import CauseLine, write_causes
 from tests.unit.page.runs import (
     amend,
     blocks_in,

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from rag_harness.core.types import Case, Evidence, Message, Query
 from rag_harness.page.payload import BLOCK, Pool, Prompts, packed, payload_of, quotes_in, script_json, told_steps
 from rag_harness.page.run import read_run
-from rag_harness.records.causes import CauseLine, write_causes
 from rag_harness.records.files import PromptFiles
 from rag_harness.records.row import RowStage
-from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.records.scores import Author, CauseLine, ScoreLine, row_digest, write_causes
 from tests.browser.talks import FAILED, LAMP, Talks
 from tests.unit.evaluation.measures.agents.trials import search, tool
 from tests.unit.page.runs import read, write_study

@@ -9,7 +9,7 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.diagnosis.tuning.outcome import Entry, HeldOut, RaceFigure, RaceOutcome
-from rag_harness.page.race import kind_in_race, race, race_course, race_front, race_section
+from rag_harness.page.sections.comparison import kind_in_race, race, race_course, race_front, race_section
 from tests.unit.page.runs import cell_in, prose_in, read, table_in, write_study
 
 FOUND = RaceFigure(0.5, 0.4, 0.6, 40)

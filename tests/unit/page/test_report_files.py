@@ -8,7 +8,7 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.core.errors import DataError, SettingsError
-from rag_harness.page.formats import check_place, format_of
+from rag_harness.page import check_place, format_of
 from rag_harness.page.report import read_runs, write_report
 from tests.unit.rows import make_row
 from tests.unit.suite_tables import write_run

@@ -14,8 +14,7 @@ from rag_harness.core.errors import ModelOutputError
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.endpoints import AnswerPaths
 from rag_harness.core.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query, Stage
-from rag_harness.pipelines.endpoint.answer import AnswerReader, Context
-from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.endpoint.answer import AnswerReader, Context, Placing
 from rag_harness.records.row import ExperimentResult
 from rag_harness.runs.trial import Trial, run_trial
 from tests.unit.pipelines.endpoint.services import Service

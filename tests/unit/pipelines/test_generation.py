@@ -14,13 +14,12 @@ import pytest
 from rag_harness.core.errors import CriticalError, ModelCallError, ModelOutputError, SettingsError
 from rag_harness.core.registry import resolve
 from rag_harness.core.settings.loading import load_settings
-from rag_harness.core.text.citations import cited_sources
 from rag_harness.core.text.refusals import declines
+from rag_harness.core.text.terms import cited_sources
 from rag_harness.core.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
 from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.pipelines.experiments import experiment as build
-from rag_harness.pipelines.generation import Generator, read_answer, response_format
-from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.parts import Generator, RunParts, read_answer, response_format
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval import builder as retrieval_room
 from rag_harness.retrieval.builder import spec_of

@@ -25,13 +25,13 @@ from rag_harness.core.types import Chunk, Document, Hit, IndexSpec
 from rag_harness.models import array_store
 from rag_harness.models.array_store import CachedEmbedder
 from rag_harness.models.dry_run import MockEmbedder
-from rag_harness.models.model_names import token_batches
+from rag_harness.models.endpoints import token_batches
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.retrieval import builder as module
 from rag_harness.retrieval.builder import Retrieval, check_compatible, reported_batches, spec_of
 from rag_harness.retrieval.chunking import ChunkingSettings
 from rag_harness.retrieval.chunking.chunkers import chunk_window
-from rag_harness.retrieval.cuts import folded_windows
+from rag_harness.retrieval.ingest import folded_windows
 from tests.unit.core.work.test_progress import Memory
 from tests.unit.cuts import assert_keeps_all, words
 from tests.unit.hits import chunks_of

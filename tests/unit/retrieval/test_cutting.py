@@ -20,10 +20,10 @@ from rag_harness.core.types import Document
 from rag_harness.data.loaders.child_process import Child, PassingError
 from rag_harness.models.dry_run import WordTokenizer
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.retrieval import cuts as cutting
+from rag_harness.retrieval import ingest as cutting
 from rag_harness.retrieval.builder import Retrieval, spec_of
 from rag_harness.retrieval.chunking import ChunkingSettings, markdown
-from rag_harness.retrieval.cuts import Cutting, cuts_of
+from rag_harness.retrieval.ingest import Cutting, cuts_of
 
 LENGTHS = ChunkingSettings(64, 16)
 PROSE = "## Lamps ü\n\nA lamp comes back within 45 days. It costs nothing.\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n"

@@ -20,7 +20,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.types import Chunk, Hit, IndexSpec, Matrix, Message, Vector
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.builder import Retrieval
-from rag_harness.retrieval.cuts import WindowedRetriever
+from rag_harness.retrieval.ingest import WindowedRetriever
 from rag_harness.retrieval.retrievers import (
     MOST_CARRIED,
     DenseRetriever,

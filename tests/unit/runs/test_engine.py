@@ -16,24 +16,22 @@ from typing import Any
 
 import pytest
 
+from rag_harness.core.concurrency import in_a_thread
 from rag_harness.core.errors import CriticalError
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings
-from rag_harness.core.threads import in_a_thread
 from rag_harness.core.types import Case, Query
 from rag_harness.evaluation.judges.mock import MockOpinion
 from rag_harness.evaluation.measures import parts_of
 from rag_harness.evaluation.measures.opinion import JudgeQuestion, Material, Relevancy
-from rag_harness.models.call_context import seed_shift
-from rag_harness.records.experiment_names import repeat_fingerprint
+from rag_harness.models.calls import seed_shift
+from rag_harness.records.manifest import repeat_fingerprint
 from rag_harness.records.row import row_or_none
 from rag_harness.records.scores import Author, ScoreLine, parse_score, row_digest
 from rag_harness.runs import engine
-from rag_harness.runs.engine import BackgroundLoop, LocalWorkplace
-from rag_harness.runs.journal import JOURNALS
+from rag_harness.runs.engine import JUDGE_SEEDS, BackgroundLoop, LocalWorkplace, Repeating
+from rag_harness.runs.journal import JOURNALS, adopt_journals
 from rag_harness.runs.judging import RowJudge
-from rag_harness.runs.repeats import JUDGE_SEEDS, Repeating
-from rag_harness.runs.resume_store import adopt_journals
 from rag_harness.runs.trial import Trial
 from rag_harness.stats.agreement import variance_components
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import GOLDEN
 from rag_harness.models.recording.cassettes import OWN

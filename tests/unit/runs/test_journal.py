@@ -18,8 +18,7 @@ from filelock import FileLock
 
 from rag_harness.core.errors import CriticalError
 from rag_harness.records.row import rows_in
-from rag_harness.runs.journal import JOURNALS, Journal, abandoned
-from rag_harness.runs.resume_store import AdoptedRows, ResumeStore, adopt_journals
+from rag_harness.runs.journal import JOURNALS, AdoptedRows, Journal, ResumeStore, abandoned, adopt_journals
 from tests.unit.rows import failed_row, make_row
 
 
@@ -116,7 +115,7 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
 _LOOKS = """
 import os, sys
 from pathlib import Path
-from rag_harness.runs.resume_store import ResumeStore
+from rag_harness.runs.journal import ResumeStore
 all_there, go = os.pipe(), os.pipe()
 for _ in range(4):
     if not os.fork():

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from rag_harness.core.types import TrialId
-from rag_harness.pipelines.result_paths import result_path, scores_path
+from rag_harness.pipelines.experiments import result_path, scores_path
 from rag_harness.records.files import PREVIOUS
 from rag_harness.records.scores import Author, ScoreLine, row_digest
-from rag_harness.runs import resume_store
-from rag_harness.runs.journal import JOURNALS
-from rag_harness.runs.resume_store import ResumeStore, adopt_journals
+from rag_harness.runs import journal as resume_store
+from rag_harness.runs.journal import JOURNALS, ResumeStore, adopt_journals
 from tests.unit.rows import make_row
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.core.deadline import Deadline, paused
+from rag_harness.core.concurrency import Deadline, paused
 from rag_harness.core.errors import BudgetError, CriticalError, DataError, ModelCallError, ModelOutputError
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import (
@@ -31,7 +31,7 @@ from rag_harness.core.types import (
     Timings,
     Usage,
 )
-from rag_harness.models.retries import PassingError, retried
+from rag_harness.models.calls import PassingError, retried
 from rag_harness.pipelines.trace import Trace
 from rag_harness.records.row import ExperimentResult, parse_row
 from rag_harness.runs import trial as trial_module

@@ -16,11 +16,10 @@ from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Document
 from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.service.app_state import Service
+from rag_harness.service.app_state import Options, Service
 from rag_harness.service.corpus.contents import DEFAULT, DocumentInfo, Serving
 from rag_harness.service.database import StateFolder
-from rag_harness.service.metrics import Metrics
-from rag_harness.service.options import Options
+from rag_harness.service.monitoring import Metrics
 from rag_harness.service.server import create_app
 from rag_harness.service.traces import Traces
 

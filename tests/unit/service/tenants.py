@@ -14,9 +14,9 @@ import httpx
 from anyio.to_thread import run_sync
 
 from rag_harness.core.settings.loading import load_settings
+from rag_harness.service.app_state import Options
 from rag_harness.service.database import StateFolder
 from rag_harness.service.keys import SCOPES, make_key
-from rag_harness.service.options import Options
 from rag_harness.service.server import create_app, opened
 
 _ID = re.compile(r"\b(?:[0-9a-f]{32}|[0-9a-f]{16})\b")

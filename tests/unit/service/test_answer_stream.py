@@ -17,14 +17,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rag_harness.core.concurrency import in_a_thread
 from rag_harness.core.errors import ModelCallError, ModelOutputError
-from rag_harness.core.settings.reliability import NORMAL
-from rag_harness.core.threads import in_a_thread
+from rag_harness.core.settings.configurations import NORMAL
 from rag_harness.core.types import Answer, Completion, Document, Hit, Message, PipelineOutput, Query, Usage
-from rag_harness.models.call_context import listening
+from rag_harness.models.calls import listening
 from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.experiments import experiment
-from rag_harness.pipelines.generation import Generator, read_answer
+from rag_harness.pipelines.parts import Generator, read_answer
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.answer_stream import AnswerEvent, AnswerInJson, PlainText, Shows, events
 from rag_harness.service.citations import cited

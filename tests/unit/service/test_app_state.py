@@ -16,10 +16,9 @@ from typing import Any, cast
 import pytest
 
 from rag_harness.core.types import Answer, PipelineOutput, Query
-from rag_harness.service.app_state import AnswerLoop, Service
+from rag_harness.service.app_state import AnswerLoop, Options, Service
 from rag_harness.service.database import StateFolder
-from rag_harness.service.metrics import Metrics
-from rag_harness.service.options import Options
+from rag_harness.service.monitoring import Metrics
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.server import create_app
 from rag_harness.service.traces import Traces

@@ -19,10 +19,9 @@ from rag_harness.__main__ import main
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.models.dry_run import MockEmbedder
 from rag_harness.retrieval.indexes import LiveIndexError
-from rag_harness.service.app_state import Service
+from rag_harness.service.app_state import MIB, Options, Service
 from rag_harness.service.database import DATABASE, StateFolder
 from rag_harness.service.keys import SCOPES, make_key
-from rag_harness.service.options import MIB, Options
 from rag_harness.service.server import create_app, opened
 
 JSON = {"content-type": "application/json"}

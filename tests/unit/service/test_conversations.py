@@ -13,9 +13,9 @@ import httpx2
 import pytest
 
 from rag_harness.core.types import Answer, PipelineOutput, Query
-from rag_harness.service import conversations
+from rag_harness.service import app_state
 from rag_harness.service import keys as service_keys
-from rag_harness.service.conversations import OLDEST_S, Conversations, Owner
+from rag_harness.service.app_state import OLDEST_S, Conversations, Owner
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.questions import ReadInputs
 from tests.unit.service.served import said_by, serving_app, serving_of
@@ -233,8 +233,8 @@ def test_a_conversation_has_an_end() -> None:
 
 
 def test_who_has_most_loses_the_oldest_and_others_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversations, "MOST_OF_OWNER", 3)
-    monkeypatch.setattr(conversations, "MOST_OF_ALL", 4)
+    monkeypatch.setattr(app_state, "MOST_OF_OWNER", 3)
+    monkeypatch.setattr(app_state, "MOST_OF_ALL", 4)
     now = [0.0]
 
     def clock() -> float:
@@ -254,7 +254,7 @@ def test_who_has_most_loses_the_oldest_and_others_lose_nothing(monkeypatch: pyte
 
 
 def test_room_is_made_by_who_has_said_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversations, "MOST_CHARACTERS_OF_ALL", 1_000)
+    monkeypatch.setattr(app_state, "MOST_CHARACTERS_OF_ALL", 1_000)
     kept = Conversations()
     of_bravo = kept.begin(BRAVO)
     said(kept, BRAVO, of_bravo, "b" * 300)

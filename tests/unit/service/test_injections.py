@@ -14,14 +14,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.core.settings.reliability import NORMAL
-from rag_harness.core.text.citations import cited_sources
-from rag_harness.core.text.terms import terms
+from rag_harness.core.settings.configurations import NORMAL
+from rag_harness.core.text.terms import cited_sources, terms
 from rag_harness.core.types import Answer
 from rag_harness.evaluation.judges.calibration.confidence import SIGNAL
 from rag_harness.studies.reliability import decide_outcome
-from rag_harness.studies.reliability_confidence import formula
-from rag_harness.studies.reliability_verification import Checked
+from rag_harness.studies.reliability_verification import Checked, formula
 from tests.unit.service.injections.asked import HAS_WEIGHTS, SECRET, URL, Said, Tenants, tenants
 from tests.unit.service.injections.made import Injection, Topic, digest, injections, topics
 

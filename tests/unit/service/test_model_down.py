@@ -12,7 +12,7 @@ from typing import Any, cast
 import httpx2
 import pytest
 
-from rag_harness.models.retries import OF_SOMEBODY, RetryPolicy, patience
+from rag_harness.models.calls import OF_SOMEBODY, RetryPolicy, patience
 from tests.unit.service.served import client_of, serving_of
 
 ASKED = {"query": "When can lamps be returned?"}

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
 from rag_harness.core.settings.loading import load_settings
+from rag_harness.service.app_state import Options
 from rag_harness.service.database import StateFolder
 from rag_harness.service.keys import make_key
-from rag_harness.service.options import Options
 from rag_harness.service.server import create_app, opened
 from tests.unit.service.listened import serving
 

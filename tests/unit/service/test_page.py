@@ -12,7 +12,7 @@ import pytest
 
 from rag_harness import studies
 from rag_harness.core.escaping import page_script, page_style
-from rag_harness.core.settings import reliability
+from rag_harness.core.settings import configurations
 from rag_harness.service import questions
 
 pytest.importorskip("fastapi", reason="fastapi is not installed: pip install '.[service]'")
@@ -103,7 +103,7 @@ def test_the_script_is_small_and_makes_no_markup() -> None:
 def test_each_reason_code_has_a_sentence() -> None:
     modules = [
         *(file for file in Path(str(files(studies))).rglob("*.py") if "reliability" in file.as_posix()),
-        *map(Path, (questions.__file__, reliability.__file__)),
+        *map(Path, (questions.__file__, configurations.__file__)),
     ]
     codes = {code for module in modules for code in CODE.findall(module.read_text(encoding="utf-8"))}
     known = set(re.findall(r"^\t([A-Z_]+): \(", PAGE.joinpath("page.js").read_text(encoding="utf-8"), re.M))

@@ -16,7 +16,7 @@ import pytest
 from rag_harness.core.errors import CriticalError, ModelCallError, QueryTooLongError
 from rag_harness.core.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query, Stage
 from rag_harness.pipelines.trace import Trace
-from rag_harness.service.logs import logging_to
+from rag_harness.service.monitoring import logging_to
 from rag_harness.service.schemas import Answered
 from tests.unit.service.observing.test_metrics import told
 from tests.unit.service.served import PAGES, client_of, said_by, serving_app, serving_of

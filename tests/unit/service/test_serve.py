@@ -22,11 +22,11 @@ from rag_harness.__main__ import main
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.models.array_store import CachedEmbedder, Computed
 from rag_harness.service import server
+from rag_harness.service.app_state import Options
 from rag_harness.service.authentication import listening_on, url_of
 from rag_harness.service.corpus import preparation
 from rag_harness.service.corpus.tenant_collections import Corpora
 from rag_harness.service.database import StateFolder
-from rag_harness.service.options import Options
 from rag_harness.service.server import create_app
 from tests.unit.service.corpus.corpora import write_pages
 

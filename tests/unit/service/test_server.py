@@ -19,8 +19,8 @@ from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Completion, Message, Usage
 from rag_harness.models.dry_run import MockChat
 from rag_harness.service import server
+from rag_harness.service.app_state import Options
 from rag_harness.service.database import StateFolder
-from rag_harness.service.options import Options
 from rag_harness.service.server import create_app, opened
 from tests.unit.service.corpus.corpora import write_pages
 from tests.unit.service.observing.test_metrics import read

@@ -32,7 +32,7 @@ from rag_harness.stats.agreement import (
 )
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.means import estimate
-from rag_harness.stats.ppi import ppi_mean
+from rag_harness.stats.prediction import ppi_mean
 
 # Agreement equals scikit-learn, scipy and the package krippendorff; an undefined value has a reason.
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.stats import mean_bounds, mean_interval, means
+from rag_harness.stats.distributions import clopper_pearson, finite_share_bounds, share_bounds
 from rag_harness.stats.inputs import Floats, UndefinedError
 from rag_harness.stats.means import bounded_bounds, cluster_sums, skewed_t_bounds, standard_error, t_bounds
-from rag_harness.stats.proportions import clopper_pearson, finite_share_bounds, share_bounds
-from rag_harness.stats.sample_size import spread_of
+from rag_harness.stats.paired_tests import clustered_spread_of
 
 SHARE = (0.0, 1.0)
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -289,7 +289,9 @@ def test_what_is_no_sample_is_refused(bound: Callable[[], object], why: str) -> 
 
 def test_the_spread_of_clusters_is_what_a_case_counts_as() -> None:
     values = [0.0, 1.0] * 20
-    assert spread_of(values) == pytest.approx(np.std(values, ddof=1))
+    assert clustered_spread_of(values) == pytest.approx(np.std(values, ddof=1))
     doubled: Sequence[float] = np.repeat(values, 2)  # type: ignore[assignment]
-    assert spread_of(doubled, list(np.repeat(np.arange(40), 2))) == pytest.approx(np.sqrt(2) * spread_of(values))
-    assert spread_of([1.0]) == 0
+    assert clustered_spread_of(doubled, list(np.repeat(np.arange(40), 2))) == pytest.approx(
+        np.sqrt(2) * clustered_spread_of(values)
+    )
+    assert clustered_spread_of([1.0]) == 0

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.stats import paired_tests, permutation_test
+from rag_harness.stats.means import MANY_CASES, _quantiles, drawn_differences
 from rag_harness.stats.paired_tests import quantile_difference
-from rag_harness.stats.quantiles import MANY_CASES, _quantiles, drawn_differences
 
 tenths = st.integers(0, 10).map(lambda number: number / 10)
 

@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.stats.ppi import Corrected, ppi_mean
+from rag_harness.stats.prediction import Corrected, ppi_mean
 
 shares = st.floats(0, 1)
 PPI_PYTHON = 0.5839575812274369

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.stats.inputs import UndefinedError
-from rag_harness.stats.selective import answers_at_rate, answers_needed, promise, risk_coverage
+from rag_harness.stats.prediction import answers_at_rate, answers_needed, promise, risk_coverage
 
 
 def answers(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

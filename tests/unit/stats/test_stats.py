@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 from rag_harness import stats
 from rag_harness.stats import Values, difference_bounds, difference_interval, mean_bounds, means
 from rag_harness.stats.inputs import Floats
-from rag_harness.stats.means import ValueRange, bounded_bounds
-from rag_harness.stats.paired_tests import rarest_seen
-from rag_harness.stats.quantiles import clustered_quantile_bounds
-from rag_harness.stats.sample_size import BoundReach
+from rag_harness.stats.means import ValueRange, bounded_bounds, clustered_quantile_bounds
+from rag_harness.stats.paired_tests import BoundReach, rarest_seen
 
 # Intervals and tests agree with scipy, and refuse what would poison a mean.
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from rag_harness.stats.proportions import all_right, flips, worst_of
+from rag_harness.stats.distributions import all_right, flips, worst_of
 
 RNG = np.random.default_rng(3)
 

@@ -13,9 +13,9 @@ from rag_harness.core.settings import Settings, masked
 from rag_harness.records.manifest import RunManifest
 from rag_harness.runs.gates import judge, parse_gate
 from rag_harness.stats import difference_interval, holm, permutation_test
-from rag_harness.tables.baseline import SavedCase, SavedRun, SavedSuite, load_saved_run, save, saved_run, saved_suite
 from rag_harness.tables.comparison import compare, on_common_data
 from rag_harness.tables.comparison_lines import comparison_lines
+from rag_harness.tables.reader import SavedCase, SavedRun, SavedSuite, load_saved_run, save, saved_run, saved_suite
 from tests.unit.rows import make_row
 from tests.unit.suite_tables import case, table_of
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from rag_harness.stats import clopper_pearson
-from rag_harness.tables.clusters import Clusters
 from rag_harness.tables.conversations import FEW_TURNS, by_turn, drift_of, has_turns, turns_said
-from rag_harness.tables.suite_table import SuiteTable
+from rag_harness.tables.suite_table import Clusters, SuiteTable
 from rag_harness.tables.summary import write_summary_file
 from tests.unit.tables.standing_tables import kinds, table
 

@@ -12,8 +12,8 @@ import scipy.stats
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.core.errors import DataError
 from rag_harness.records.scores import Author, ScoreLine, row_digest
-from rag_harness.tables.baseline import _MODELS, _OTHER, SavedCase, SavedRun, SavedSuite, read_run, save
 from rag_harness.tables.comparison_lines import compared_lines
+from rag_harness.tables.reader import _MODELS, _OTHER, SavedCase, SavedRun, SavedSuite, read_run, save
 from tests.unit.rows import make_row
 from tests.unit.suite_tables import write_run
 

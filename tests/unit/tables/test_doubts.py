@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.pipelines.endpoint.placement import BY_ID, NO_TEXT, OTHER_TEXT
+from rag_harness.pipelines.endpoint.answer import BY_ID, NO_TEXT, OTHER_TEXT
 from rag_harness.tables.answer_warnings import doubts
 from tests.unit.tables.standing_tables import kinds, table
 

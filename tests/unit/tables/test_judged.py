@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.evaluation.measures.judged import CATEGORIES, kinds_shown
-from rag_harness.models.model_names import maker_of
 from rag_harness.records.manifest import SuiteRecord
 from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import Author, ScoreLine, row_digest
@@ -20,7 +19,7 @@ from rag_harness.runs.gates import GateRules, judge, parse_gate
 from rag_harness.tables.blocks import MeasureArrays
 from rag_harness.tables.judged_columns import answer_kinds
 from rag_harness.tables.suite_table import SuiteTable
-from rag_harness.tables.summary import judge_said, one_family, scorecard_lines
+from rag_harness.tables.summary import judge_said, maker_of, one_family, scorecard_lines
 from tests.unit.rows import failed_row, make_row
 from tests.unit.suite_tables import tables_of
 

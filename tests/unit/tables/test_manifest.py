@@ -20,7 +20,6 @@ from rag_harness.evaluation.measures import default_measures, measure_named
 from rag_harness.page.comment import comment_of
 from rag_harness.page.run import badge_of, status_by_gates
 from rag_harness.page.sections.comparison import diff, first_change
-from rag_harness.records.experiment_names import repeat_fingerprint, user_fingerprint
 from rag_harness.records.manifest import (
     BEGUN,
     BegunRun,
@@ -28,16 +27,17 @@ from rag_harness.records.manifest import (
     of_run,
     read_begun,
     read_manifest,
+    repeat_fingerprint,
+    user_fingerprint,
     write_begun,
     write_manifest,
 )
 from rag_harness.records.row import ExperimentResult
 from rag_harness.runs.gates import Verdict, judge, parse_gate
-from rag_harness.tables.baseline import read_run, save, saved_suite
+from rag_harness.tables.answer_warnings import said_of_last_run
 from rag_harness.tables.conversations import Played, Spent, over_repeats, played_of
 from rag_harness.tables.judged_columns import TAKEN_OUT
-from rag_harness.tables.provenance import said_of_last_run
-from rag_harness.tables.reader import read_repeat, read_tables
+from rag_harness.tables.reader import read_repeat, read_run, read_tables, save, saved_suite
 from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.page.runs import amend, gate, prose_in, read, rows_of, summarise, write_study
 from tests.unit.rows import failed_row, make_row

@@ -209,7 +209,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register two measures as another package would."""
     point = {made.called: EntryPoint(made.called, f"{__name__}:{made.__name__}", "") for made in (Brevity, LastRank)}
     found = {**registry.registered("measures"), **point}
-    monkeypatch.setattr("rag_harness.evaluation.measures.names.registered", lambda _: found)
+    monkeypatch.setattr("rag_harness.evaluation.measures.registered", lambda _: found)
     monkeypatch.setattr("rag_harness.core.registry.registered", lambda _: found)
 
 
@@ -286,7 +286,7 @@ def test_names_are_looked_up_once_for_an_experiment_and_not_for_every_trial(monk
         looked_up.append(name)
         return measure_named(name)
 
-    monkeypatch.setattr("rag_harness.evaluation.measures.names.measure_named", named)
+    monkeypatch.setattr("rag_harness.evaluation.measures.measure_named", named)
     asked = wanted(measures=("faithfulness",), gate=("e3: factuality >= 0.2",))
     assert measures(asked, "e2") == list(asked.judged_names("e2")) == ["faithfulness"]
     once = len(looked_up)

@@ -12,9 +12,8 @@ import pytest
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.profiles import EMBEDDED_URL
 from rag_harness.evaluation.measures import measure_named
-from rag_harness.pipelines.result_paths import result_path, scores_path
-from rag_harness.records.experiment_names import repeat_fingerprint, repeat_name
-from rag_harness.records.manifest import read_manifest
+from rag_harness.pipelines.experiments import result_path, scores_path
+from rag_harness.records.manifest import read_manifest, repeat_fingerprint, repeat_name
 from rag_harness.records.scores import Author, ScoreLine, row_digest
 from rag_harness.stats.agreement import Components
 from rag_harness.tables.noise import CONSTANT, JUDGE_TOO, MeasureNoise, Noise, noise_lines, noises

@@ -19,9 +19,8 @@ from rag_harness.core.errors import SettingsError
 from rag_harness.runs.gates import GateRules, Verdict, judge, parse_gate
 from rag_harness.runs.gates.configuration import check_promises, check_turns, unit_of
 from rag_harness.stats import clopper_pearson
-from rag_harness.tables.clusters import Clusters
 from rag_harness.tables.conversations import FEW_TURNS_EACH, over_conversations, rules_over_conversations
-from rag_harness.tables.suite_table import CaseState, SuiteTable
+from rag_harness.tables.suite_table import CaseState, Clusters, SuiteTable
 from tests.unit.tables.standing_tables import table
 
 Turns = Sequence[float | None]

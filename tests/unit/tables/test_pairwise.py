@@ -20,13 +20,20 @@ from rag_harness.records.scores import Author, ScoreLine, row_digest
 from rag_harness.stats import difference_interval, holm, holm_counts
 from rag_harness.stats.paired_tests import paired
 from rag_harness.tables.abstention import abstentions
-from rag_harness.tables.baseline import load_saved_run, save, saved_run
-from rag_harness.tables.clusters import Clusters
 from rag_harness.tables.comparison import compare
 from rag_harness.tables.comparison_lines import compared_lines
-from rag_harness.tables.pairwise import PairDifference, compared, figures, on_measure, pairwise, pairwise_lines
-from rag_harness.tables.power import power, power_lines
-from rag_harness.tables.suite_table import SuiteTable
+from rag_harness.tables.pairwise import (
+    PairDifference,
+    compared,
+    figures,
+    on_measure,
+    pairwise,
+    pairwise_lines,
+    power,
+    power_lines,
+)
+from rag_harness.tables.reader import load_saved_run, save, saved_run
+from rag_harness.tables.suite_table import Clusters, SuiteTable
 from tests.effort import bounded
 from tests.unit.rows import make_row
 from tests.unit.suite_tables import tables_of

@@ -10,9 +10,9 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.core.errors import DataError
-from rag_harness.stats.sample_size import BoundReach
-from rag_harness.tables.baseline import SavedCase, SavedRun, SavedSuite, save
-from rag_harness.tables.power import power, power_lines
+from rag_harness.stats.paired_tests import BoundReach
+from rag_harness.tables.pairwise import power, power_lines
+from rag_harness.tables.reader import SavedCase, SavedRun, SavedSuite, save
 
 N = 40
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from rag_harness.tables.answer_warnings import _said, stale_reason
 from rag_harness.tables.blocks import Origins
-from rag_harness.tables.provenance import _said, stale_reason
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0

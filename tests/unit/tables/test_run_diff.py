@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from rag_harness.tables.baseline import SavedCase, SavedRun, SavedSuite
 from rag_harness.tables.comparison import compare
 from rag_harness.tables.comparison_lines import compared_lines, comparison_lines
+from rag_harness.tables.reader import SavedCase, SavedRun, SavedSuite
 from rag_harness.tables.run_diff import RunDiff, run_diff, sentences
 
 DATA = {"queries": "q", "documents": "d"}

@@ -14,9 +14,9 @@ import pytest
 from rag_harness.evaluation.measures import default_measures
 from rag_harness.page.comment import comment_of
 from rag_harness.page.sections.comparison import diff
-from rag_harness.tables.baseline import read_run
 from rag_harness.tables.comparison import compare
 from rag_harness.tables.comparison_lines import comparison_lines
+from rag_harness.tables.reader import read_run
 from rag_harness.tables.run_diff import run_diff, sentences
 from tests.browser.runs import JUDGED, Study
 from tests.unit.page.recount import chance

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from rag_harness.core.types import GOLDEN
-from rag_harness.records.causes import CauseLine, write_causes
 from rag_harness.records.manifest import read_manifest, write_manifest
-from rag_harness.records.scores import CHECKED, Author, ScoreLine, row_digest
+from rag_harness.records.scores import CHECKED, Author, CauseLine, ScoreLine, row_digest, write_causes
 from rag_harness.tables.trials import Record, measure_column, read_trials
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.suite_tables import case, write_run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rag_harness.tables.baseline import SavedCase, SavedRun, SavedSuite
 from rag_harness.tables.comparison import ConversationChanges, WorseConversation, compare, conversation_changes
 from rag_harness.tables.comparison_lines import compared_lines
+from rag_harness.tables.reader import SavedCase, SavedRun, SavedSuite
 from rag_harness.tables.run_diff import run_diff, sentences
 from tests.unit.tables.test_run_diff import e3, run
 

@@ -20,7 +20,7 @@ from rag_harness.records.cases import CaseFile
 from rag_harness.records.manifest import read_manifest
 from rag_harness.records.row import ExperimentResult, first_problem, rows_in
 from rag_harness.stats.inputs import Floats, Values, pairs_of
-from rag_harness.stats.selective import answers_at_rate, promise
+from rag_harness.stats.prediction import answers_at_rate, promise
 
 SIGNAL = "signal: "
 """Prefix of the name of a decision that is a signal."""

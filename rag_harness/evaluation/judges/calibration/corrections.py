@@ -15,7 +15,7 @@ from rag_harness.evaluation.judges.calibration.labels import whole_name
 from rag_harness.records.scores import Author
 from rag_harness.stats import Interval
 from rag_harness.stats.agreement import panel_values
-from rag_harness.stats.ppi import Corrected, ppi_mean
+from rag_harness.stats.prediction import Corrected, ppi_mean
 
 CALIBRATE_AGAIN = "rag-harness judge calibrate LABELS.jsonl"
 

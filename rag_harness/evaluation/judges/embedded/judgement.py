@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.core.concurrency import on_local_thread
 from rag_harness.core.errors import ModelOutputError, RecordingMissError
 from rag_harness.core.files import file_digest
 from rag_harness.core.protocols import Store, TextEmbedder
-from rag_harness.core.threads import on_local_thread
 from rag_harness.evaluation.judges.embedded.alignment import (
     Encoded,
     EncodedSource,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from rag_harness.core.text.figures import UNITS, Token, term, tokens
 from rag_harness.core.text.numbers import StatedValue, in_digits, in_words, stated_values
-from rag_harness.core.text.statements import passages as read_passages
-from rag_harness.core.text.statements import without_markup
+from rag_harness.core.text.sentences import passages as read_passages
+from rag_harness.core.text.sentences import without_markup
 from rag_harness.core.text.terms import opposite, same_sense, senses
 from rag_harness.evaluation.judges.embedded.quantities import (
     CENTS,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from rag_harness.authoring.kb import near_duplicates
+from rag_harness.authoring.kb import validation
 from rag_harness.core.text.shingles import Hashing, candidates, resemblance, signature
 
 
@@ -39,7 +39,7 @@ def pages(seed: int) -> dict[str, tuple[str, ...]]:
 @pytest.mark.parametrize("seed", range(8))
 def test_near_pages_are_those_of_each_pair(seed: int) -> None:
     words = pages(seed)
-    found = list(near_duplicates._pairs(words))
+    found = list(validation._pairs(words))
     assert found == list(pair_by_pair(words))
     assert any(share >= 0.9 for *_, share in found)
     assert any(share < 0.9 for *_, share in found)

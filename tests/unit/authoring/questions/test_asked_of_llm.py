@@ -15,8 +15,7 @@ from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.generator import GeneratedQuestions
 from rag_harness.authoring.questions.llm_writer import PATIENCE, Writer, gives
-from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.rows import rejected
+from rag_harness.authoring.questions.review.rows import ReviewFile, rejected
 from rag_harness.core.errors import BudgetError, ModelCallError
 from rag_harness.core.types import Completion, Document, Message, Usage
 from rag_harness.data.queries import read_queries

@@ -11,8 +11,7 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.questions.document_changes import holds_quote, otherwise_marked, reworded, with_other_figures
-from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.rows import accepted
+from rag_harness.authoring.questions.review.rows import ReviewFile, accepted
 from rag_harness.data.queries import read_queries
 from rag_harness.frontends.cli import FOUND
 from tests.unit.authoring.questions.review.drafts import showing

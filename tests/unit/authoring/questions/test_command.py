@@ -9,8 +9,7 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.rows import accepted, rejected
+from rag_harness.authoring.questions.review.rows import ReviewFile, accepted, rejected
 from rag_harness.data.queries import read_queries
 from rag_harness.frontends.cli import FOUND
 from tests.unit.authoring.questions.shop import DELIVERY, RETURNS, folder

@@ -37,8 +37,8 @@ from rag_harness.page.content import (
 )
 from rag_harness.page.html import html_of
 from rag_harness.page.payload import payload_of
-from rag_harness.records.causes import CauseLine, write_causes
-from rag_harness.service.logs import logging_to
+from rag_harness.records.scores import CauseLine, write_causes
+from rag_harness.service.monitoring import logging_to
 from tests.hostile import CORPUS, WHOLE
 from tests.unit.core.escaping.active import in_csv, in_markdown, on_terminal, read_html, unseen
 from tests.unit.rows import make_chunk, make_row

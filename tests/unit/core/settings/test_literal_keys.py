@@ -23,7 +23,7 @@ from rag_harness.core.settings.endpoints import (
     VersionReading,
 )
 from rag_harness.core.settings.loading import load_settings
-from rag_harness.core.settings.secrets import address_secret, bare_address, check_no_keys, field_secret
+from rag_harness.core.settings.roles import address_secret, bare_address, check_no_keys, field_secret
 from rag_harness.core.settings.table import env_name, masked
 from tests.effort import bounded
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from rag_harness.core.errors import SettingsError
+from rag_harness.core.settings.configurations import NORMAL, STRICT, USUAL, ReliabilityNumbers, reliability_numbers
 from rag_harness.core.settings.loading import load_settings
-from rag_harness.core.settings.reliability import NORMAL, STRICT, USUAL, ReliabilityNumbers, reliability_numbers
 
 TABLE = """
 [tool.rag_harness.reliability]

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from rag_harness.core.text.page_names import PageNames
+from rag_harness.core.text.comparison import PageNames
 
 PAGES = ("returns.md", "de/returns.md", "faq/rückgabe.md", "prices 2024.md", "v3.12.md", "Guide/Setup.md")
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rag_harness.core.deadline import Deadline, paused
+from rag_harness.core.concurrency import Deadline, paused
 from rag_harness.core.errors import DeadlineError
 from tests.unit.virtual_time import run
 

@@ -7,7 +7,7 @@ from time import sleep
 
 import pytest
 
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.concurrency import Lazy
 
 
 def test_it_is_made_when_it_is_first_asked_for_and_never_again() -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from rag_harness.core.errors import UnreadableError
 from rag_harness.data.loaders.child_process import Parsed
-from rag_harness.data.loaders.decoding import Decoded, checked_text, decoded, garbage
 from rag_harness.data.loaders.html_pages import parse as parse_page
-from rag_harness.data.loaders.text import parse_text
+from rag_harness.data.loaders.text import Decoded, checked_text, decoded, garbage, parse_text
 
 GERMAN = "Ein Café, das für seine Größe gerühmt wird, hat über Mittag geöffnet. " * 20
 RUSSIAN = "Это обычный русский текст о том, как вернуть товар продавцу. " * 20

@@ -13,6 +13,7 @@ from rag_harness.core.errors import BudgetError, RecordingMissError
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Call, Chunk, Hit, PipelineOutput, Query, Stage
+from rag_harness.diagnosis.interventions import Changed
 from rag_harness.diagnosis.metamorphic import (
     AUTHOR,
     DERIVED,
@@ -29,7 +30,6 @@ from rag_harness.diagnosis.metamorphic import (
     metamorphic_lines,
     rates_as_json,
 )
-from rag_harness.diagnosis.perturbations import Changed
 from rag_harness.diagnosis.reruns import BLACK_BOX, RerunSupport, running
 from rag_harness.evaluation.measures import default_measures, measure_named
 from rag_harness.evaluation.measures.metamorphic import METAMORPHIC

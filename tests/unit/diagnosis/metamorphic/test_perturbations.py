@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import RecordingMissError
-from rag_harness.core.lazy import Lazy
 from rag_harness.core.types import Chunk, Completion, Document, Hit, Message, Usage
 from rag_harness.diagnosis.corpus_view import CorpusView
-from rag_harness.diagnosis.perturbations import (
-    NO_CONTEXT,
+from rag_harness.diagnosis.interventions import (
     NO_OTHER_PAGE,
+    NO_SOURCE,
     ONE_SOURCE,
     QUERY_CHANGES,
     Changed,
@@ -187,12 +187,12 @@ def test_the_word_of_the_instruction_has_no_figure_and_is_the_cases_own() -> Non
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (reversed_order([]), NO_CONTEXT),
+        (reversed_order([]), NO_SOURCE),
         (reversed_order(HITS[:1]), ONE_SOURCE),
-        (with_distractor([], (), SHELF, ""), NO_CONTEXT),
+        (with_distractor([], (), SHELF, ""), NO_SOURCE),
         (with_distractor(HITS, {"c.md", "d.md", "e.md"}, SHELF, ""), NO_OTHER_PAGE),
         (with_distractor(HITS, (), None, ""), NO_OTHER_PAGE),
-        (with_injection([], "OK"), NO_CONTEXT),
+        (with_injection([], "OK"), NO_SOURCE),
     ],
 )
 def test_what_cannot_be_changed_says_why(given: object, why: str) -> None:

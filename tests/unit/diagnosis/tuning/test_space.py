@@ -10,7 +10,7 @@ from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.core.errors import DataError, SettingsError
 from rag_harness.diagnosis.tuning.space import read_space
 from rag_harness.diagnosis.tuning.tuner import suggest_space
-from rag_harness.records.causes import CauseLine, write_causes
+from rag_harness.records.scores import CauseLine, write_causes
 from tests.unit.rows import make_row
 from tests.unit.suite_tables import write_run
 

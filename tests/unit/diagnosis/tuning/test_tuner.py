@@ -143,7 +143,7 @@ def _spend(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """Have every answer fail for want of money, but the first ``after``."""
     from rag_harness.core.errors import BudgetError
     from rag_harness.pipelines.configuration import ConfiguredRag
-    from rag_harness.pipelines.generation import Generator
+    from rag_harness.pipelines.parts import Generator
 
     answer, counted = ConfiguredRag.answer, Counter[str]()
 

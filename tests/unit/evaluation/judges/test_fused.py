@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import pytest
 
+from rag_harness.core.concurrency import inline
 from rag_harness.core.errors import BudgetError, CriticalError, ModelCallError, ModelOutputError, RecordingMissError
 from rag_harness.core.registry import resolve
 from rag_harness.core.settings import Settings
-from rag_harness.core.threads import inline
 from rag_harness.evaluation.judges import fused, ragas
 from rag_harness.evaluation.judges.fused import FusedOpinion, create
 from rag_harness.evaluation.measures.opinion import (

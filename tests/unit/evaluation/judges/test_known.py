@@ -119,7 +119,7 @@ def test_a_row_that_is_cancelled_does_not_take_the_call_from_others() -> None:
 
 
 def test_waiting_for_another_rows_call_is_not_ones_own_time() -> None:
-    from rag_harness.core.deadline import Deadline
+    from rag_harness.core.concurrency import Deadline
 
     chat = Chat(seconds=5.0)
     judge = create(as_parts(Parts(chat)))

@@ -33,7 +33,7 @@ from rag_harness.evaluation.measures.expectations import (
     criteria_of,
 )
 from rag_harness.evaluation.measures.opinion import CRITERIA, Claim, CriterionVerdict, MaterialOfCase, OpinionOfCriteria
-from rag_harness.models.call_context import alternatives
+from rag_harness.models.calls import alternatives
 from rag_harness.models.dry_run import MockEmbedder
 from rag_harness.records.expectations import (
     AnswerSeen,

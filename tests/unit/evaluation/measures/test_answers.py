@@ -8,9 +8,8 @@ import pytest
 
 from rag_harness.core.text.comparison import says_words, words_of
 from rag_harness.core.types import Case, Evidence, Query
-from rag_harness.evaluation.measures import RowMeasure, measure_named
+from rag_harness.evaluation.measures import ANSWERS, RowMeasure, measure_named
 from rag_harness.evaluation.measures.answers import CitationRecall, normalised
-from rag_harness.evaluation.measures.names import ANSWERS
 from rag_harness.evaluation.measures.ranking import Recall
 from rag_harness.records.document_ranking import document_in, ranking_of
 from rag_harness.records.row import ExperimentResult, HitMetadata, RetrievedChunk, RowStage

@@ -14,19 +14,19 @@ import pytest
 from rag_harness.core.errors import SettingsError
 from rag_harness.core.registry import registered
 from rag_harness.core.types import Case, Query
+from rag_harness.evaluation import measures
 from rag_harness.evaluation.measures import (
+    ANSWERS,
     RankingMeasure,
     RowMeasure,
     Score,
     default_measures,
     known_measures,
     measure_named,
-    names,
 )
 from rag_harness.evaluation.measures.judged import JudgedMeasure
 from rag_harness.evaluation.measures.measure import CompositeMeasure
 from rag_harness.evaluation.measures.metamorphic import MetamorphicMeasure
-from rag_harness.evaluation.measures.names import ANSWERS
 from rag_harness.records.row import ExperimentResult
 from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.rows import failed_row, make_chunk, make_row
@@ -229,7 +229,7 @@ def test_what_is_kept_of_every_run() -> None:
 
 
 def test_a_measure_of_ones_own_that_takes_a_cutoff_is_kept_at_5_and_10(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "_own", lambda: ["precision"])
+    monkeypatch.setattr(measures, "_own", lambda: ["precision"])
     assert [measure.name for measure in default_measures(True, 7)][-2:] == ["precision@5", "precision@10"]
 
 

@@ -19,7 +19,7 @@ from rag_harness.__main__ import main
 from rag_harness.core import package
 from rag_harness.frontends.cli import doctor as doctor_module
 from rag_harness.frontends.cli.doctor import without_secrets
-from rag_harness.models import model_names
+from rag_harness.models import endpoints
 
 KEY = "sk-very-secret-1234567890"
 package_lines, extra_lines = cache(doctor_module.package_lines), cache(doctor_module.extra_lines)
@@ -137,7 +137,7 @@ def test_a_folder_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str])
 def test_weights_that_are_not_there_are_a_fault_where_the_mode_needs_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: str, state: str
 ) -> None:
-    monkeypatch.setattr(model_names, "find_spec", lambda name: None)
+    monkeypatch.setattr(endpoints, "find_spec", lambda name: None)
     suite(f"rag_mode = {mode}")
     status, said = doctor(capsys)
     assert status == (state == "broken")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.models.refused_parameters import known_without, refused_parameters, shaped
+from rag_harness.models.completions import known_without, refused_parameters, shaped
 
 SCHEMA: dict[str, Any] = {
     "type": "json_schema",

@@ -15,7 +15,7 @@ import pytest
 from rag_harness.core.errors import DataError, RagHarnessError, RecordingMissError, RecordingWriteError
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Completion, Message
-from rag_harness.models import retries
+from rag_harness.models import calls
 from rag_harness.pipelines.parts import RunParts
 from tests.unit.models.recording.answering import Answering, answering
 from tests.unit.server import Reply, as_json, refusal, serving
@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [{"error": {"message": "overloaded"}}, {"choices": []}, []])
 def test_json_in_place_of_a_stream_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: object) -> None:
-    monkeypatch.setattr(retries, "_FIRST_WAIT", 0.0)
+    monkeypatch.setattr(calls, "_FIRST_WAIT", 0.0)
     with serving(as_json(body)) as server, pytest.raises(RagHarnessError):
         ask(settings(tmp_path, "record", server.url.removesuffix("/v1"), timeout=20.0))
     assert len(server.requests) == 4

@@ -30,7 +30,7 @@ from rag_harness.models.embedders import (
     create_openai,
     windows,
 )
-from rag_harness.models.model_names import embedder_name
+from rag_harness.models.endpoints import embedder_name
 from rag_harness.models.onnx import OnnxEmbedder, create
 from rag_harness.pipelines.parts import RunParts
 from tests.unit.server import Reply, Server, as_json, refusal, serving

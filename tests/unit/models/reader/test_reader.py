@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.core.text.citations import cited_sources, without_marks
-from rag_harness.core.text.terms import stem, terms
+from rag_harness.core.text.terms import cited_sources, stem, terms, without_marks
 from rag_harness.core.types import Chunk, Hit
 from rag_harness.models.prompts import context_of, load_prompts
 from rag_harness.models.reader import NOT_IN_CONTEXT, WITHOUT_CONTEXT, ReaderAnswer, reader_answer

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag_harness.core.concurrency import IMPORTING
 from rag_harness.core.errors import CriticalError, DataError, RecordingWriteError
-from rag_harness.core.lazy import IMPORTING
 from rag_harness.models.recording.cassette_file import Recorded, read_interaction
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.playback import Playback

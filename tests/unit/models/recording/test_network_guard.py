@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_harness.core.errors import RecordingMissError
-from rag_harness.models.recording.network_guard import allow_connections, closed_network, refuse_connections
+from rag_harness.models.recording.playback import allow_connections, closed_network, refuse_connections
 
 
 @pytest.fixture
@@ -44,8 +44,10 @@ def send_message() -> None:
     ],
 )
 def test_every_attempt_names_its_caller(closed: None, attempt: Callable[[], Any], host: str) -> None:
-    with pytest.raises(RecordingMissError, match=rf"opens no connection, but .*\.py:\d+ \(.*\) asked for {host}\."):
+    wanted = rf"opens no connection, but .*\.py:\d+ \(.*\) asked for {host}\."
+    with pytest.raises(RecordingMissError, match=wanted) as refused:
         attempt()
+    assert "playback.py" not in str(refused.value), "it is not the guard that asks"
 
 
 async def _connect() -> None:

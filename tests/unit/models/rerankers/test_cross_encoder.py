@@ -17,7 +17,7 @@ from rag_harness.core.registry import REVISIONS
 from rag_harness.core.settings import Settings
 from rag_harness.models import rerankers
 from rag_harness.models.array_store import ArrayStore, StoreRoom
-from rag_harness.models.model_names import token_batches
+from rag_harness.models.endpoints import token_batches
 from rag_harness.models.rerankers import CrossEncoderReranker, create_cross_encoder, revision_of
 from tests.unit.hits import hits_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from rag_harness.models.prompts import load_prompts
 from rag_harness.models.simulated_model import MODEL, SimulatedApp, SimulatedModel
-from rag_harness.pipelines.generation import response_format
+from rag_harness.pipelines.parts import response_format
 from tests.unit.hits import hits_of
 
 ASKED = "How long can I return a lamp?"

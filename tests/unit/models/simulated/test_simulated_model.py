@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.core.errors import DataError
-from rag_harness.core.text.citations import cited_sources
+from rag_harness.core.text.terms import cited_sources
 from rag_harness.models.simulated_model import (
     DECLINED,
     FAULTS,

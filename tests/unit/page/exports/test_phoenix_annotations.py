@@ -108,7 +108,7 @@ def test_spans_that_come_late_are_waited_for(
 ) -> None:
     waits: list[float] = []
     clock = SimpleNamespace(monotonic=time.monotonic, sleep=waits.append)
-    monkeypatch.setattr("rag_harness.page.exports.traces.time", clock)
+    monkeypatch.setattr("rag_harness.page.exports.targets.time", clock)
     phoenix.late = 3
     assert exporting("phoenix", "--url", server.url)[0] == 0
     assert waits == [0.2] * 3

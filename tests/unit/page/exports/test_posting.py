@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rag_harness.core.errors import PrerequisiteError
-from rag_harness.page.exports.posting import Posting
+from rag_harness.page.exports.servers import Posting
 from tests.serving import running
 from tests.unit.page.exports.stub_server import stub_server
 

@@ -48,7 +48,7 @@ CHECKS: Mapping[str, Check] = {
     "table-figure-slices": figure.slices,
 }
 NOT_RECOUNTED: Mapping[str, str] = {
-    "about N more would settle it": "a plan for another run; rag_harness.stats.sample_size has tests of its own",
+    "about N more would settle it": "a plan for another run; rag_harness.stats.paired_tests has tests of its own",
     "table-measures": "names, versions and formulas of measures: no figures of the run",
     "table-kinds": "definitions",
     "table-differing-[0-9]+": "settings and versions as both run.json have them",

@@ -9,7 +9,7 @@ from rag_harness.core.errors import BudgetError, CriticalError, PrerequisiteErro
 from rag_harness.core.settings.endpoints import EndpointSpec
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Query, Usage
-from rag_harness.models.call_context import asked_again
+from rag_harness.models.calls import asked_again
 from rag_harness.models.throttling import Budget, Meter
 from rag_harness.pipelines.endpoint.exchange import Exchange
 from tests.unit.pipelines.endpoint.services import QUERY, Service

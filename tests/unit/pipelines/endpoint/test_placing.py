@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from rag_harness.core.text.shingles import TextOrigins
 from rag_harness.core.types import UNMARKED, Document
-from rag_harness.pipelines.endpoint.answer import Context
-from rag_harness.pipelines.endpoint.placement import BY_ID, BY_NAME, BY_NOTHING, NO_TEXT, OTHER_TEXT, Placing
+from rag_harness.pipelines.endpoint.answer import BY_ID, BY_NAME, BY_NOTHING, NO_TEXT, OTHER_TEXT, Context, Placing
 from rag_harness.records.document_ranking import document_of
 
 RETURNS = """# Returns

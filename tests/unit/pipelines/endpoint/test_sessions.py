@@ -13,7 +13,7 @@ import pytest
 from rag_harness.core.errors import ModelOutputError, SessionLostError, SettingsError
 from rag_harness.core.settings.endpoints import read_endpoint
 from rag_harness.core.types import SESSION, PipelineOutput, Query
-from rag_harness.models.call_context import asked_again, asked_in
+from rag_harness.models.calls import asked_again, asked_in
 from tests.talking_server import TalkingServer, talking_server
 from tests.unit.pipelines.endpoint.services import Service
 

@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.core.errors import TraceError
 from rag_harness.core.types import Document, PipelineOutput
-from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.endpoint.answer import Placing
 from rag_harness.pipelines.otel.steps import read_trace
 from rag_harness.pipelines.traced_app import output_of_trace
 from tests.unit.pipelines.otel.spans import genai, reranker, search

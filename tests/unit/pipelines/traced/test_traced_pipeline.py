@@ -15,10 +15,10 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from rag_harness.core.deadline import Deadline
+from rag_harness.core.concurrency import Deadline
 from rag_harness.core.errors import ModelOutputError, PrerequisiteError, TraceError
 from rag_harness.core.types import Answer, Document, PipelineOutput, Query
-from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.endpoint.answer import Placing
 from rag_harness.pipelines.otel import in_process
 from rag_harness.pipelines.otel.in_process import _attached as attached
 from rag_harness.pipelines.otel.in_process import new_provider

@@ -16,7 +16,7 @@ import pytest
 from rag_harness.core.errors import PrerequisiteError, RecordingMissError
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.types import GOLDEN, Case, Chunk, Hit, Query
-from rag_harness.models.call_context import seed_shift
+from rag_harness.models.calls import seed_shift
 from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.records.row import ExperimentResult, parse_row
@@ -28,7 +28,7 @@ from rag_harness.runs.distributed.worker import Worker, built
 from rag_harness.runs.engine import LocalWorkplace
 from rag_harness.runs.fingerprint import fingerprint_of
 from rag_harness.runs.golden_suite import GoldenSuite
-from rag_harness.runs.resume_store import adopt_journals
+from rag_harness.runs.journal import adopt_journals
 from rag_harness.runs.trial import FIRST, Trial, TrialRequest
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 

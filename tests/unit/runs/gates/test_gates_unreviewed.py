@@ -16,7 +16,7 @@ from rag_harness.runs.gates import Gate, GateRules, KnownNames, Verdict, check_g
 from rag_harness.runs.gates.configuration import measures_by_suite, read_gates, unit_of
 from rag_harness.runs.gates.early_stopping import EarlyStop, fails_anyway, why_not
 from rag_harness.runs.gates.grammar import OverTurns, Reference
-from rag_harness.tables.baseline import saved_suite
+from rag_harness.tables.reader import saved_suite
 from tests.unit.rows import make_row
 from tests.unit.runs.gates.test_gates import Scores, of
 from tests.unit.suite_tables import tables_of

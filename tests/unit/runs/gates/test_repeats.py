@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.core.lazy import Lazy
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Case, Query
@@ -22,14 +22,13 @@ from rag_harness.frontends.pytest_plugin.judgements import Judgements
 from rag_harness.frontends.pytest_plugin.repeats import Repeats
 from rag_harness.frontends.pytest_plugin.session import RagSession
 from rag_harness.frontends.pytest_plugin.trials import RunResources
+from rag_harness.pipelines.experiments import result_path
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.pipelines.result_paths import result_path
-from rag_harness.records.experiment_names import repeat_fingerprint
+from rag_harness.records.manifest import repeat_fingerprint
 from rag_harness.records.row import ExperimentResult, parse_row
 from rag_harness.records.scores import Author, ScoreLine, row_digest
 from rag_harness.runs.engine import LocalWorkplace
-from rag_harness.runs.journal import JOURNALS
-from rag_harness.runs.resume_store import ResumeStore
+from rag_harness.runs.journal import JOURNALS, ResumeStore
 from rag_harness.runs.trial import Trial
 from rag_harness.tables.requested_measures import WantedMeasures
 from tests.unit.rows import make_row

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rag_harness.service.app_state import Options
 from rag_harness.service.database import Database
-from rag_harness.service.options import Options
 from tests.unit.service.access.small_app import Asking, create_app, opened
 
 

@@ -14,12 +14,11 @@ from fastapi import APIRouter, Depends, FastAPI, Form, Request, UploadFile
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
+from rag_harness.service.app_state import Options
 from rag_harness.service.authentication import Access, GuardedRoute, asks
 from rag_harness.service.database import Database, StateError
 from rag_harness.service.keys import Principal, grant
-from rag_harness.service.middleware import a_place, install
-from rag_harness.service.options import Options
-from rag_harness.service.request_bodies import Pace
+from rag_harness.service.middleware import Pace, a_place, install
 
 URL = "http://127.0.0.1:8000"
 Queries = Annotated[Principal, Depends(asks("query"))]

@@ -13,10 +13,10 @@ from starlette.datastructures import Headers
 
 from rag_harness.core.errors import SettingsError
 from rag_harness.core.log import log
+from rag_harness.service.app_state import Options
 from rag_harness.service.authentication import check_host, check_page, is_this_machine
 from rag_harness.service.database import Database
 from rag_harness.service.keys import make_key, revoke_key
-from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
 from tests.unit.service.access.small_app import Asking, create_app, opened
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_harness.service.app_state import MIB, Options
 from rag_harness.service.database import Database
-from rag_harness.service.options import MIB, Options
+from rag_harness.service.middleware import MOST_LEVELS, Bodies, Pace, check_json
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.request_bodies import MOST_LEVELS, Bodies, Pace, check_json
 from tests.unit.service.access.small_app import Asking, create_app
 
 JSON = {"content-type": "application/json"}
@@ -97,7 +97,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr("rag_harness.service.request_bodies.monotonic", lambda: self.now)
+        monkeypatch.setattr("rag_harness.service.middleware.monotonic", lambda: self.now)
 
     async def dripping(self, begins: bytes, size: int, ends: bytes = b"", parts: int = 1000) -> AsyncIterator[bytes]:
         """Yield ``size`` bytes a second."""

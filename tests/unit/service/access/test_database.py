@@ -14,10 +14,10 @@ import pytest
 from fastapi.responses import StreamingResponse
 from starlette.requests import Request
 
+from rag_harness.service.app_state import Options
 from rag_harness.service.database import Database
 from rag_harness.service.keys import make_key
 from rag_harness.service.middleware import AnsweringPlaces
-from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.server import Connection
 from tests.unit.service.access.small_app import Asking, create_app, opened

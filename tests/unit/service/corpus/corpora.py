@@ -9,10 +9,10 @@ from typing import Any
 
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Query
+from rag_harness.service.app_state import Options
 from rag_harness.service.corpus.contents import DEFAULT
 from rag_harness.service.corpus.tenant_collections import Corpora, TenantCollection
 from rag_harness.service.database import StateFolder
-from rag_harness.service.options import Options
 
 __all__ = ["DEFAULT", "PAGES", "check_finds", "found", "names", "opened", "write_pages"]
 

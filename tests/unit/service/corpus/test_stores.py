@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from rag_harness.models.array_store import ArrayStore, key_of
-from rag_harness.service.corpus import stores
-from rag_harness.service.corpus.stores import CollectionStores, MemoryStore, TokenStore
+from rag_harness.service.corpus import contents
+from rag_harness.service.corpus.contents import CollectionStores, MemoryStore, TokenStore
 
 
 def row(value: float, length: int = 4) -> np.ndarray:
@@ -17,7 +17,7 @@ def test_memory_is_bounded_and_the_newest_stay_together() -> None:
     store = MemoryStore(most=100_000)
     for number in range(3_000):
         store.put({key_of(str(number)): row(number, 100)})
-    assert len(store) == stores._YOUNG
+    assert len(store) == contents._YOUNG
     assert store.get([key_of("0"), key_of("2999")])[0] is None
     large = {key_of(f"large{n}"): row(n, 10_000) for n in range(400)}
     for key, array in large.items():

@@ -123,7 +123,7 @@ def test_texts_are_made_once_and_a_changed_section_makes_only_its_own(tmp_path: 
 def test_a_text_that_cannot_be_made_is_a_clear_error_and_what_was_made_is_kept(
     tmp_path: Path, titles: Titles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_harness.service.corpus.stores._TOGETHER", 1)
+    monkeypatch.setattr("rag_harness.service.corpus.contents._TOGETHER", 1)
 
     async def scenario() -> None:
         kb = write_pages(tmp_path / "kb")
@@ -151,7 +151,7 @@ def test_a_text_that_cannot_be_made_is_a_clear_error_and_what_was_made_is_kept(
 def test_a_start_that_fails_goes_on_with_what_was_made(
     tmp_path: Path, titles: Titles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_harness.service.corpus.stores._TOGETHER", 1)
+    monkeypatch.setattr("rag_harness.service.corpus.contents._TOGETHER", 1)
 
     async def scenario() -> None:
         kb = write_pages(tmp_path / "kb")

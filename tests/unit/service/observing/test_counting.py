@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.service.logs import logging_to
-from rag_harness.service.metrics import Counting, Metrics
+from rag_harness.service.monitoring import Counting, Metrics, logging_to
 from tests.unit.service.observing.test_metrics import told
 
 

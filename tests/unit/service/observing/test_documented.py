@@ -15,7 +15,7 @@ import yaml
 from rag_harness.__main__ import parser_of
 from rag_harness.frontends.cli.serve import serve_arguments, settings_of
 from rag_harness.service import observations
-from rag_harness.service.metrics import Metrics
+from rag_harness.service.monitoring import Metrics
 from rag_harness.service.observations import spans_of
 from rag_harness.service.schemas import Answered, Asked, Doc, Health
 from tests.unit.service.observing.seen import seen

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from rag_harness.core.log import log
-from rag_harness.service import logs
-from rag_harness.service.logs import NOT_LOGGED, Format, LogLines, log_context, logging_to, without_secrets
+from rag_harness.service import monitoring
+from rag_harness.service.monitoring import NOT_LOGGED, Format, LogLines, log_context, logging_to, without_secrets
 
 KEY = "rh_Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MDEyMzQ1Njc4OTA"
 
@@ -158,7 +158,7 @@ class _Stuck(io.StringIO):
 
 
 def test_who_logs_never_waits_for_who_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "_MOST_WAITING", 100)
+    monkeypatch.setattr(monitoring, "_MOST_WAITING", 100)
     stream = _Stuck()
     with logging_to(stream):
         for number in range(200):

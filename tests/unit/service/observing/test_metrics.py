@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rag_harness.core.types import Answer, PipelineOutput, Stage
 from rag_harness.service.corpus.document_table import CollectionSize
-from rag_harness.service.metrics import Bounded, Metrics
+from rag_harness.service.monitoring import Bounded, Metrics
 from rag_harness.service.observations import FAILED
 from tests.unit.service.observing.seen import output, seen
 

@@ -15,9 +15,9 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.core.settings.loading import load_settings
+from rag_harness.service.app_state import Options
 from rag_harness.service.database import StateFolder
-from rag_harness.service.logs import logging_to
-from rag_harness.service.options import Options
+from rag_harness.service.monitoring import logging_to
 from rag_harness.service.server import create_app, opened
 from tests.unit.service.corpus.corpora import write_pages
 from tests.unit.service.observing.seen import TRACEPARENT

@@ -12,7 +12,7 @@ import pytest
 
 from rag_harness.core.types import Chunk, Completion, Hit, Message, PipelineOutput, Query, ToolCall, Usage
 from rag_harness.data.queries import read_queries
-from rag_harness.models.call_context import offered
+from rag_harness.models.calls import offered
 from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.trace import StepTrace
 from rag_harness.studies.agents import MOST_ROUNDS, TOOLS, ToolAgent, in_turn

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from rag_harness.core.errors import ModelCallError, RecordingMissError
-from rag_harness.core.settings.reliability import NORMAL, STRICT, Thresholds
+from rag_harness.core.settings.configurations import NORMAL, STRICT, Thresholds
 from rag_harness.core.types import Answer, Completion, Decision, Hit, Message, PipelineOutput, Query, Usage
 from rag_harness.evaluation.judges.calibration.confidence import HeldOut, Logistic, SavedConfidence, SavedPromise
 from rag_harness.evaluation.measures.opinion import Claim, Verdict, Verdicts
 from rag_harness.models.dry_run import MockReranker
 from rag_harness.models.prompts import Prompts
-from rag_harness.pipelines.generation import Generator
+from rag_harness.pipelines.parts import Generator
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.retrievers import Rarity
 from rag_harness.studies.reliability import (
@@ -30,9 +30,8 @@ from rag_harness.studies.reliability import (
     understood,
     way_decision,
 )
-from rag_harness.studies.reliability_confidence import Confidence, formula
 from rag_harness.studies.reliability_retrieval import WORDS, Fallback, Searcher, Signals, by_meaning, expanded
-from rag_harness.studies.reliability_verification import Checked, ContradictionModel, SecondAsking
+from rag_harness.studies.reliability_verification import Checked, Confidence, ContradictionModel, SecondAsking, formula
 from tests.unit.studies.reliability.hits import hit
 from tests.unit.studies.reliability.test_reliability_verification import JudgeSays
 

@@ -19,7 +19,7 @@ from rag_harness.core.types import Chunk, Completion, Decision, Hit, Message, Pi
 from rag_harness.models.dry_run import MockChat
 from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.experiments import experiment as build
-from rag_harness.pipelines.generation import read_answer
+from rag_harness.pipelines.parts import read_answer
 from rag_harness.retrieval.builder import Retrieval
 from rag_harness.retrieval.chunking.chunkers import summary_of
 from rag_harness.studies.textbook import (

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from rag_harness.records.causes import CauseLine
 from rag_harness.records.manifest import RunManifest, SuiteRecord
+from rag_harness.records.scores import CauseLine
 from rag_harness.runs.gates import Gate, parse_gate
 from rag_harness.tables.brief import Brief, Shortfall, brief_of, shortfalls
 from rag_harness.tables.brief_lines import Line, brief_lines, quiet_lines

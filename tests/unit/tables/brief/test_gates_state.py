@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.records.causes import CauseLine
+from rag_harness.records.scores import CauseLine
 from rag_harness.tables.brief_lines import LineWriter, failed_gate_lines, gate_count_lines
 from rag_harness.tables.gate_states import gates_state
 from tests.unit.tables.standing_tables import kinds, table

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.records.causes import CauseLine
 from rag_harness.records.manifest import RunManifest, SuiteRecord
+from rag_harness.records.scores import CauseLine
 from rag_harness.tables.brief import brief_of
 from rag_harness.tables.brief_sentences import first_sentences, percent
 from rag_harness.tables.suite_table import SuiteTable

@@ -23,7 +23,7 @@ from rag_harness.authoring.questions.conversation_writer import (
 )
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.drafts import Draft
-from rag_harness.authoring.questions.review.file import rejected_beside, rejected_ids
+from rag_harness.authoring.questions.review.rows import rejected_beside, rejected_ids
 from rag_harness.core.errors import BudgetError, ModelCallError
 from rag_harness.core.types import Completion, Evidence, Message, Usage
 from rag_harness.data.queries import read_queries

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.questions.document_collection import DocumentCollection
-from rag_harness.authoring.questions.review.presentation import Showing
+from rag_harness.authoring.questions.review.page import Showing
 from rag_harness.authoring.questions.review.rows import QueryRow
 from rag_harness.data.documents import read_folder
 from tests.unit.authoring.questions.shop import folder

@@ -8,8 +8,16 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions.review.file import ReviewFile, alone_with
-from rag_harness.authoring.questions.review.rows import QueryRow, accepted, edited, rejected, reopened, state_of
+from rag_harness.authoring.questions.review.rows import (
+    QueryRow,
+    ReviewFile,
+    accepted,
+    alone_with,
+    edited,
+    rejected,
+    reopened,
+    state_of,
+)
 from rag_harness.core.errors import DataError, SettingsError
 from rag_harness.core.files import write_atomically
 from rag_harness.data.queries import read_queries
@@ -43,7 +51,7 @@ def test_a_kill_between_the_two_files_loses_no_question(
             raise KeyboardInterrupt
         keep(where, content)
 
-    monkeypatch.setattr("rag_harness.authoring.questions.review.file.write_atomically", killed)
+    monkeypatch.setattr("rag_harness.authoring.questions.review.rows.write_atomically", killed)
     decided = accepted(opened.rows[0], "Ada") if first_write else rejected(opened.rows[0], "Ada", "silly")
     two = {0: decided, 1: rejected(opened.rows[1], "Ada", "too")}
     with pytest.raises(KeyboardInterrupt):
@@ -231,7 +239,7 @@ def test_a_kill_between_the_writes_loses_no_turn(tmp_path: Path, monkeypatch: py
             raise OSError(28, "No space left on device")
         write_atomically(file, content)
 
-    monkeypatch.setattr("rag_harness.authoring.questions.review.file.write_atomically", dies)
+    monkeypatch.setattr("rag_harness.authoring.questions.review.rows.write_atomically", dies)
     with pytest.raises(DataError):
         opened.put({2: rejected(opened.rows[2], "Ada", "nobody would ask this")})
     monkeypatch.undo()

@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from rag_harness.authoring.questions.review import page as of_page
-from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.page import html_of
-from rag_harness.authoring.questions.review.presentation import AROUND
-from rag_harness.authoring.questions.review.rows import QueryRow
+from rag_harness.authoring.questions.review.page import AROUND, html_of
+from rag_harness.authoring.questions.review.rows import QueryRow, ReviewFile
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, row, showing
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.questions.review.file import ReviewFile, alone_with
 from rag_harness.authoring.questions.review.rows import (
     QueryRow,
+    ReviewFile,
     accepted,
+    alone_with,
     chosen_rows,
     edited,
     question_digest,

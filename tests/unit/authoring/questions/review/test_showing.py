@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions.review.presentation import AROUND
+from rag_harness.authoring.questions.review.page import AROUND
 from rag_harness.authoring.questions.review.rows import QueryRow
 from rag_harness.core.types import NEGATIVE
 from tests.unit.authoring.questions.review.drafts import BROKEN, HELD, ROWS, drafted, row, showing

@@ -30,7 +30,7 @@ from rag_harness.evaluation.judges.calibration.labels import AnswerLabel
 from rag_harness.evaluation.judges.citation_marks import CitationsOff
 from rag_harness.evaluation.judges.mock import MockJudge
 from rag_harness.records.scores import Author
-from rag_harness.stats.ppi import ppi_mean
+from rag_harness.stats.prediction import ppi_mean
 from tests.unit.evaluation.judges.calibration.runs import JUDGE, human_of, write_judged, write_lines
 
 # ``rag-harness judge``: from a run to a calibrated gate, and what cannot be is said without a traceback.

@@ -25,7 +25,7 @@ from rag_harness.evaluation.judges.encoder import (
     word_counts,
 )
 from rag_harness.evaluation.judges.encoder_models import load_classifier, named_model
-from rag_harness.models.model_names import MAX_TOKENS
+from rag_harness.models.endpoints import MAX_TOKENS
 from tests.unit.evaluation.judges.encoder.tiny_models import WORDS, change_config, save_model
 
 # Pair classifiers and T5 on tiny models, held against transformers alone, one unpadded input at a time.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.core.errors import DataError
-from rag_harness.pipelines.endpoint.placement import Placing
+from rag_harness.pipelines.endpoint.answer import Placing
 from rag_harness.pipelines.otel import files
 from rag_harness.pipelines.otel.files import TraceFile, nanoseconds
 from rag_harness.pipelines.traced_app import kept_trace
