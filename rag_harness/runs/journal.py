@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
@@ -204,13 +204,19 @@ def abandoned(folder: Path) -> Iterator[dict[Path, list[bytes]]]:
 def left_behind(folder: Path, known: Collection[Path]) -> dict[Path, list[bytes]]:
     """Return the lines of the journals that belong to no living process, without the ``known`` ones."""
     found: dict[Path, list[bytes]] = {}
-    for file in sorted(set(folder.glob("*.jsonl")) - set(known)):
-        lock = _try_lock(file)
-        if lock is not None:
-            # No process writes to it any more, and other workers want to read it too.
-            lock.release()
-            found |= _lines(file)
-    return found
+    locks = {file: _lock_of(file) for file in sorted(set(folder.glob("*.jsonl")) - set(known))}
+    for attempt in range(_ATTEMPTS):
+        # Readers hold a lock for a moment only. The others belong to processes that live: waiting for each of them in
+        # turn would take longer than a worker's replayed answers.
+        sleep(0.005 * attempt if locks else 0)
+        for file, lock in [*locks.items()]:
+            with suppress(Timeout):
+                lock.acquire(blocking=False)
+                # No process writes to it any more, and other workers want to read it too.
+                lock.release()
+                found |= _lines(file)
+                del locks[file]
+    return dict(sorted(found.items()))
 
 
 def _try_lock(file: Path) -> FileLock | None:
