@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.frontends.pytest_plugin.reports import is_short
+from rag_harness.frontends.pytest_plugin.trial_report import is_short
 from tests.plugin.conftest import QUERIES, Suite
 
 _LONG = "express delivery costs in zone one when the parcel is heavier than two kilograms and is paid for already?"

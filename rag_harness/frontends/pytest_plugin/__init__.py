@@ -115,7 +115,7 @@ def _share_cores(config: pytest.Config) -> None:
 def _check_usage(config: pytest.Config) -> None:
     from rag_harness.core.errors import PrerequisiteError
     from rag_harness.frontends.pytest_plugin.collection import check_marker_expression
-    from rag_harness.frontends.pytest_plugin.run_marker import refused
+    from rag_harness.frontends.pytest_plugin.run_record import refused
     from rag_harness.frontends.pytest_plugin.terminal import usage_error
 
     try:
@@ -244,7 +244,7 @@ def pytest_runtest_makereport(
     """Let the report of a trial's test carry what the test has brought."""
     report = yield
     if SESSION in item.config.stash and _has_trial(item):
-        from rag_harness.frontends.pytest_plugin.reports import fill
+        from rag_harness.frontends.pytest_plugin.trial_report import fill
 
         fill(item, call, report)
     return report

@@ -20,7 +20,6 @@ from rag_harness.frontends.pytest_plugin.derived_runs import (
     defer_errors,
 )
 from rag_harness.frontends.pytest_plugin.progress import WorkerCost, speaks, wants_progress
-from rag_harness.frontends.pytest_plugin.reports import printed_once
 from rag_harness.frontends.pytest_plugin.sections import (
     BriefSection,
     GoldenSection,
@@ -30,6 +29,7 @@ from rag_harness.frontends.pytest_plugin.sections import (
 )
 from rag_harness.frontends.pytest_plugin.snapshots import SnapshotsSection
 from rag_harness.frontends.pytest_plugin.terminal import count_rightly, usage_error, write_lines
+from rag_harness.frontends.pytest_plugin.trial_report import printed_once
 
 if TYPE_CHECKING:
     from rag_harness.core.concurrency import Lazy

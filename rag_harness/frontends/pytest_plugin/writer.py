@@ -15,8 +15,7 @@ from rag_harness.frontends.pytest_plugin.gates import ConfiguredGates, RunGates
 from rag_harness.frontends.pytest_plugin.progress import Progress, TrialLog
 from rag_harness.frontends.pytest_plugin.readiness import Readiness, RecordingReport
 from rag_harness.frontends.pytest_plugin.recorder import ColumnWriter, Recorder, TableMeasures
-from rag_harness.frontends.pytest_plugin.run_marker import RunMarker
-from rag_harness.frontends.pytest_plugin.run_record import RunFindings, RunRecord
+from rag_harness.frontends.pytest_plugin.run_record import RunFindings, RunMarker, RunRecord
 from rag_harness.frontends.pytest_plugin.sections import Slices
 from rag_harness.frontends.pytest_plugin.session import RagSession
 from rag_harness.frontends.pytest_plugin.trials import TrialRunner
