@@ -120,8 +120,10 @@ _SECONDS = 300.0
 """Seconds for checks outside of a run: the default of --rag-deadline."""
 _STARTING = 60.0
 """Seconds that the process may take to start and to load what the check needs; they are not counted as checking."""
-_SPARE, _LEAST_SPARE = 0.5, 0.1
+_SPARE, _LEAST_SPARE = 1.0, 0.1
 """Seconds, and share of its time, by which checks end before a deadline in force: what has been checked is kept."""
+_STOPPING = 0.8
+"""Seconds that a check has to stop. Where it does not, the process is ended, and what it had loaded is lost."""
 _SIZE = struct.Struct("!Q")
 
 
@@ -225,8 +227,6 @@ class CheckProcess:
             raise
         if isinstance(why, Exception):
             raise why
-        if why:
-            self._end()
         return found, why
 
     def _answers(self, child: _Child) -> tuple[list[Any], str | Exception]:
@@ -242,10 +242,13 @@ class CheckProcess:
                     found.append(value)
                 said, value = child.answer(self._left(until))
         except Empty:
+            if until == inf or not child.stops():
+                self._end()
             return found, self._late
-        if said == "raised":
-            return found, value
-        return found, "" if said == "done" else "the process that checked it has ended"
+        if said == "ended":
+            self._end()
+            return found, "the process that checked it has ended"
+        return found, value if said == "raised" else ""
 
     @property
     def _late(self) -> str:
@@ -294,6 +297,17 @@ class _Child:
     def answer(self, seconds: float) -> tuple[str, Any]:
         return self._said.get(timeout=seconds)
 
+    def stops(self) -> bool:
+        """Interrupt the check. Return whether that has ended it: then the process can do the next one."""
+        if os.name == "nt":
+            return False
+        self._process.send_signal(signal.SIGINT)
+        until, said = monotonic() + _STOPPING, "found"
+        with suppress(Empty):
+            while said == "found":
+                said, _ = self.answer(max(until - monotonic(), 0.0))
+        return said in ("stopped", "raised", "done")
+
     def kill(self) -> None:
         kill_python(self._process)
 
@@ -332,6 +346,7 @@ def _received(pipe: IO[bytes]) -> bytes | None:
 
 def check_for_parent() -> None:
     """Check until the input ends. This is the child's side."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is not an answer
     works: SimpleQueue[bytes] = SimpleQueue()
@@ -353,11 +368,24 @@ def _work(packed: bytes) -> Iterator[tuple[str, Any]]:
         check, items, of = pickle.loads(packed)
         yield "ready", None
         for item in items:
-            yield "found", check(item, of)
+            with _interruptible():
+                found = check(item, of)
+            yield "found", found
+    except KeyboardInterrupt:
+        yield "stopped", None
     except Exception as error:
         yield "raised", error if _travels(error) else RuntimeError(f"{type(error).__name__}: {error}")
     else:
         yield "done", None
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _travels(error: Exception) -> bool:

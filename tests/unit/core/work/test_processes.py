@@ -36,6 +36,8 @@ TEXT = "one two two"
 PLACE = "__import__('os').getpid()"
 FOREVER = "7 ** 10 ** 10"
 """One step of the interpreter that takes hours: no thread beside it gets a turn."""
+DEAF = f"(__import__('signal').signal(2, __import__('signal').SIG_IGN), {FOREVER})"
+"""The same, by code that no signal interrupts."""
 
 
 def counted(word: str) -> str:
@@ -63,11 +65,20 @@ def test_each_item_has_its_result_from_one_process_that_lives_on(process: CheckP
 
 def test_what_takes_too_long_has_a_reason_and_the_next_check_a_new_process(process: CheckProcess) -> None:
     late = Unchecked("not checked within 0.5 s. Allow more: --rag-deadline")
-    assert asked(process, counted("one"), FOREVER, counted("two")) == [1, late, late]
-    assert asked(process, FOREVER) == [late]
+    assert asked(process, counted("one"), DEAF, counted("two")) == [1, late, late]
+    assert asked(process, DEAF) == [late]
     assert process.started == 1, "it is not tried again on the same answer"
     assert asked(process, counted("one"), text="another answer of one") == [1]
     assert process.started == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such signal")
+def test_a_check_that_can_be_interrupted_leaves_the_process_and_what_it_has_loaded(process: CheckProcess) -> None:
+    late = Unchecked("not checked within 0.5 s. Allow more: --rag-deadline")
+    before = asked(process, PLACE)
+    assert asked(process, FOREVER, counted("one")) == [late, late]
+    assert asked(process, PLACE) == before
+    assert process.started == 1
 
 
 def test_an_error_of_a_check_is_raised_and_the_process_goes_on(process: CheckProcess) -> None:

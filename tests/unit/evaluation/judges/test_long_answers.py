@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from rag_harness.core import processes
 from rag_harness.core.processes import checks_within
-from rag_harness.core.protocols import JudgeParts, TextEmbedder
+from rag_harness.core.protocols import JudgeParts
 from rag_harness.core.settings import Settings
 from rag_harness.core.text.language_detection import not_judged
 from rag_harness.evaluation.judges.citation_marks import placed_claims, unmarked_answer
@@ -66,7 +66,7 @@ ANSWER = ("The lamp can be returned within 45 days. Parcels to Norway cost 12 eu
 class Room:
     """The parts of a run with its embedder and stores in a folder of its own."""
 
-    def __init__(self, folder: Path, inner: TextEmbedder) -> None:
+    def __init__(self, folder: Path, inner: Any) -> None:
         self.settings = Settings(rootdir=str(folder), profile="mock")
         self.stores = StoreRoom(self.settings)
         self._embedder = CachedEmbedder(inner, ArrayStore([]))
@@ -76,12 +76,12 @@ class Room:
 
 
 @pytest.fixture(scope="module")
-def encoder() -> TextEmbedder:
+def encoder() -> OnnxEmbedder:
     pytest.importorskip("onnxruntime")
     return OnnxEmbedder()
 
 
-def scores_of(folder: Path, inner: TextEmbedder, answer: str, contexts: Sequence[str] = CONTEXTS) -> dict[str, Score]:
+def scores_of(folder: Path, inner: Any, answer: str, contexts: Sequence[str] = CONTEXTS) -> dict[str, Score]:
     material = Material(QUESTION, answer, tuple(contexts), "It is 45 days.")
     measures = [Faithfulness(), AnswerRelevancy(), ContextPrecision()]
     return asyncio.run(judged(material, measures, create(cast(JudgeParts, Room(folder, inner)))))
@@ -89,7 +89,7 @@ def scores_of(folder: Path, inner: TextEmbedder, answer: str, contexts: Sequence
 
 @pytest.mark.parametrize("contexts", [CONTEXTS, ("The lamp can be returned within 45 days. " * 2_500,)])
 def test_scores_of_long_texts_are_those_that_are_computed_here(
-    tmp_path: Path, encoder: TextEmbedder, monkeypatch: pytest.MonkeyPatch, contexts: tuple[str, ...]
+    tmp_path: Path, encoder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch, contexts: tuple[str, ...]
 ) -> None:
     answer = ANSWER if contexts == CONTEXTS else "The lamp can be returned within 45 days, not 30."
     with checks_within(300):
@@ -102,7 +102,7 @@ def test_scores_of_long_texts_are_those_that_are_computed_here(
 
 
 def test_what_outlasts_the_time_has_a_reason_and_the_next_answer_its_scores(
-    tmp_path: Path, encoder: TextEmbedder
+    tmp_path: Path, encoder: OnnxEmbedder
 ) -> None:
     with checks_within(1.0):
         late = scores_of(tmp_path, encoder, LONG_ANSWERS["words"])["answer_relevancy"]
@@ -119,5 +119,5 @@ def test_an_embedder_of_a_users_own_is_asked_here(tmp_path: Path) -> None:
     assert inner.asked
 
 
-def test_half_a_character_is_no_end_of_a_judgement(tmp_path: Path, encoder: TextEmbedder) -> None:
+def test_half_a_character_is_no_end_of_a_judgement(tmp_path: Path, encoder: OnnxEmbedder) -> None:
     assert scores_of(tmp_path, encoder, "Within 45 days. \ud83d It is so.")["answer_relevancy"].value
