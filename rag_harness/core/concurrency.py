@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
+from math import inf
 from queue import SimpleQueue
 from threading import RLock
 from time import monotonic
@@ -65,6 +66,8 @@ _WIND_UP = 1.0
 """Seconds that cancelled work gets to finish."""
 _SHORTEST_LOOK = 0.02
 """Seconds between checks of a stopped clock with almost no time left."""
+_counting = threading.Lock()
+"""Is held while pauses are counted."""
 
 
 class Deadline:
@@ -89,16 +92,18 @@ class Deadline:
         return self.seconds - (self._clock() - self._started - self.waited)
 
     def pause(self) -> None:
-        """Stop the clock. Pauses can be nested."""
-        if not self._pauses:
-            self._paused_at = self._clock()
-        self._pauses += 1
+        """Stop the clock. Pauses can be nested, and are of any thread."""
+        with _counting:
+            if not self._pauses:
+                self._paused_at = self._clock()
+            self._pauses += 1
 
     def resume(self) -> None:
         """Start the clock again."""
-        self._pauses -= 1
-        if not self._pauses:
-            self._waited += self._clock() - self._paused_at
+        with _counting:
+            self._pauses -= 1
+            if not self._pauses:
+                self._waited += self._clock() - self._paused_at
 
     async def bound(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run ``work`` and return its result; cancel it when the time is over.
@@ -143,6 +148,12 @@ _innermost: ContextVar[Deadline | None] = ContextVar("rag_deadline", default=Non
 def is_in_force() -> bool:
     """Return whether the work here has a deadline, as each trial and each judgement has."""
     return _innermost.get() is not None
+
+
+def time_left() -> float:
+    """Return the seconds that the deadlines in force leave; infinite without one."""
+    innermost = _innermost.get()
+    return min(each.left for each in innermost.chain()) if innermost else inf
 
 
 @contextmanager

@@ -12,17 +12,19 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import inf
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter
 from typing import IO, Any, TypeVar
 
+from rag_harness.core.concurrency import paused, time_left
 from rag_harness.core.errors import RagHarnessError
 
 
@@ -53,7 +55,9 @@ _ENVIRONMENT = (
     *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR"),
     *("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"),
 )
-"""Environment variables of the child: those that Python needs and the paths of tokenizers, but no keys."""
+_COMPUTING = ("OPENBLAS_", "NVPL_", "MKL_", "OMP_", "KMP_", "VECLIB_", "NPY_", "CUDA_", "TORCH_")
+"""Environment variables of the child: those that Python needs, paths of tokenizers, and, by how they begin, those by
+which libraries choose their arithmetic, or results differ in the last digit. There are no keys."""
 
 
 def start_python(module: str, function: str, environment: Mapping[str, str] = {}) -> subprocess.Popen[bytes]:
@@ -68,9 +72,13 @@ def start_python(module: str, function: str, environment: Mapping[str, str] = {}
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | dict(environment),
+        env={**{name: said for name, said in os.environ.items() if _is_passed_on(name)}, **environment},
         start_new_session=True,
     )
+
+
+def _is_passed_on(name: str) -> bool:
+    return name in _ENVIRONMENT or name.startswith(_COMPUTING)
 
 
 def end_python(process: subprocess.Popen[bytes]) -> None:
@@ -106,10 +114,16 @@ _Result = TypeVar("_Result")
 
 LONG = 20_000
 """Characters of an answer from which on checks run in the process. For shorter ones they are fast by what they are."""
+LONG_SOURCES = 100_000
+"""The same of all texts that an answer is compared with: of each an answer has a few."""
 _SECONDS = 300.0
 """Seconds for checks outside of a run: the default of --rag-deadline."""
 _STARTING = 60.0
-"""Seconds that the process may take to start and to import what the check needs; they are not counted as checking."""
+"""Seconds that the process may take to start and to load what the check needs; they are not counted as checking."""
+_SPARE, _LEAST_SPARE = 1.0, 0.1
+"""Seconds, and share of its time, by which checks end before a deadline in force: what has been checked is kept."""
+_STOPPING = 0.8
+"""Seconds that a check has to stop. Where it does not, the process is ended, and what it had loaded is lost."""
 _SIZE = struct.Struct("!Q")
 
 
@@ -120,15 +134,17 @@ class Unchecked:
     why: str
 
 
-def is_long(text: str) -> bool:
-    """Return whether checks of a text run where they can be ended."""
-    return len(text) > LONG
+def is_long(text: str, sources: Iterable[str] = ()) -> bool:
+    """Return whether checks of a text, and of what it is compared with, run where they can be ended."""
+    return len(text) > LONG or sum(map(len, sources)) > LONG_SOURCES
 
 
 def checked(
     check: Callable[[_Item, _Of], _Result], items: Sequence[_Item], of: _Of, text: str
 ) -> list[_Result | Unchecked]:
     """Return what ``check`` returns for each item. All of them together have the time of one answer.
+
+    Where a deadline is in force, they end with it. Its clock does not run while the process starts.
 
     Args:
         check: a function of a module of this package.
@@ -166,6 +182,7 @@ class CheckProcess:
         self._child: _Child | None = None
         self._lock = threading.Lock()
         self._unchecked: dict[bytes, Unchecked] = {}
+        self._is_closed = False
         self.started: int = 0
 
     def checked(
@@ -178,6 +195,9 @@ class CheckProcess:
         except (pickle.PicklingError, TypeError, AttributeError):
             return [check(item, of) for item in items]  # a value of a user's own cannot travel
         with self._lock:
+            if self._is_closed or not self._left(inf):
+                why = "the run has ended" if self._is_closed else self._late
+                return [self._unchecked.get(key, Unchecked(why)) for key in keys]
             asked = [place for place, key in enumerate(keys) if key not in self._unchecked]
             came, why = self._ask((check, [items[place] for place in asked], of)) if asked else ([], "")
             for place in asked[len(came) :]:
@@ -188,7 +208,11 @@ class CheckProcess:
         return results
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, and with it the check that it is at: what waits for that has a reason."""
+        self._is_closed = True
+        child = self._child
+        if child is not None:
+            child.kill()
         with self._lock:
             self._end()
 
@@ -203,27 +227,37 @@ class CheckProcess:
             raise
         if isinstance(why, Exception):
             raise why
-        if why:
-            self._end()
         return found, why
 
     def _answers(self, child: _Child) -> tuple[list[Any], str | Exception]:
         found: list[Any] = []
-        left: Callable[[], float] = lambda: _STARTING  # noqa: E731
-        while True:
-            try:
-                said, value = child.answer(left())
-            except Empty:
-                return found, f"not checked within {self._seconds:g} s. Allow more: --rag-deadline"
-            if said == "ready":
-                until = monotonic() + self._seconds
-                left = lambda until=until: max(until - monotonic(), 0.0)  # type: ignore[misc]  # noqa: E731
-            elif said == "found":
-                found.append(value)
-            elif said == "raised":
-                return found, value
-            else:
-                return found, "" if said == "done" else "the process that checked it has ended"
+        until = inf
+        try:
+            with paused():
+                said, value = child.answer(_STARTING)
+            while said in ("ready", "found"):
+                if said == "ready":
+                    until = monotonic() + self._seconds
+                else:
+                    found.append(value)
+                said, value = child.answer(self._left(until))
+        except Empty:
+            if until == inf or not child.stops():
+                self._end()
+            return found, self._late
+        if said == "ended":
+            self._end()
+            return found, "the process that checked it has ended"
+        return found, value if said == "raised" else ""
+
+    @property
+    def _late(self) -> str:
+        return f"not checked within {self._seconds:g} s. Allow more: --rag-deadline"
+
+    def _left(self, until: float) -> float:
+        """Return the seconds until a time, or until shortly before the deadline in force."""
+        spare = min(_SPARE, _LEAST_SPARE * self._seconds)
+        return max(min(until - monotonic(), time_left() - spare), 0.0)
 
     def _running(self) -> _Child:
         if self._child is None or not self._child.lives:
@@ -263,6 +297,20 @@ class _Child:
     def answer(self, seconds: float) -> tuple[str, Any]:
         return self._said.get(timeout=seconds)
 
+    def stops(self) -> bool:
+        """Interrupt the check. Return whether that has ended it: then the process can do the next one."""
+        if os.name == "nt":
+            return False
+        self._process.send_signal(signal.SIGINT)
+        until, said = monotonic() + _STOPPING, "found"
+        with suppress(Empty):
+            while said == "found":
+                said, _ = self.answer(max(until - monotonic(), 0.0))
+        return said in ("stopped", "raised", "done")
+
+    def kill(self) -> None:
+        kill_python(self._process)
+
     def end(self) -> None:
         end_python(self._process)
 
@@ -298,6 +346,7 @@ def _received(pipe: IO[bytes]) -> bytes | None:
 
 def check_for_parent() -> None:
     """Check until the input ends. This is the child's side."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is not an answer
     works: SimpleQueue[bytes] = SimpleQueue()
@@ -319,11 +368,24 @@ def _work(packed: bytes) -> Iterator[tuple[str, Any]]:
         check, items, of = pickle.loads(packed)
         yield "ready", None
         for item in items:
-            yield "found", check(item, of)
+            with _interruptible():
+                found = check(item, of)
+            yield "found", found
+    except KeyboardInterrupt:
+        yield "stopped", None
     except Exception as error:
         yield "raised", error if _travels(error) else RuntimeError(f"{type(error).__name__}: {error}")
     else:
         yield "done", None
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _travels(error: Exception) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from hashlib import blake2b
 from pathlib import Path
+from pickle import PicklingError
 from threading import RLock
 from typing import Any, TypeAlias
 
@@ -25,7 +26,7 @@ from rag_harness.core.errors import (
 from rag_harness.core.files import write_atomically
 from rag_harness.core.progress import report
 from rag_harness.core.protocols import Embedder, Store, Tokenizer
-from rag_harness.core.registry import stated_fingerprint
+from rag_harness.core.registry import is_own, stated_fingerprint
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.types import Matrix, Pieces, TokenVectors
 from rag_harness.models.endpoints import no_token_vectors
@@ -301,6 +302,16 @@ class CachedEmbedder:
         self.computed: int = 0
         self.cut: dict[str, int] = {"document": 0, "query": 0}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process without stores.
+
+        Raises:
+            PicklingError: the embedder is a user's own, which may need this process, or others compute for it.
+        """
+        if self.elsewhere is not None or is_own(type(self._inner).__module__):
+            raise PicklingError(f"{self.model} stays in its process")
+        return _without_stores, (self._inner, self._refuse, self._may_cut)
+
     @property
     def refuses(self) -> bool:
         """Whether the model may not be called in this mode. Then only stored vectors are available."""
@@ -470,3 +481,7 @@ class CachedEmbedder:
         self._vectors.put(dict(zip(keys, vectors, strict=True)))
         if self._tokens is not None and tokens is not None:
             self._tokens.put(dict(zip(keys, tokens, strict=True)))
+
+
+def _without_stores(inner: Any, refuse: str, may_cut: bool) -> CachedEmbedder:
+    return CachedEmbedder(inner, ArrayStore([]), refuse=refuse, may_cut=may_cut)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -160,6 +160,14 @@ class HuggingFaceTokenizer:
         return first, last
 
 
+@cache
+def loaded_embedder(kind: Callable[..., SentenceTransformersEmbedder], *said: object) -> SentenceTransformersEmbedder:
+    """Return an embedder whose model is loaded, the same one each time."""
+    made = kind(*said)
+    made.embed_documents(["a"])
+    return made
+
+
 class SentenceTransformersEmbedder:
     """A sentence-transformers model. It is loaded for the first text, so that cached runs never import torch.
 
@@ -180,6 +188,10 @@ class SentenceTransformersEmbedder:
     ) -> None:
         self.model = model
         self._max_tokens, self._precision, self._device = max_tokens, precision, device
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as what it is made of. Where it arrives it is loaded, once a process."""
+        return loaded_embedder, (type(self), self.model, self._max_tokens, self._precision, self._device)
 
     @property
     def revision(self) -> str:

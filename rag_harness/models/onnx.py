@@ -23,7 +23,13 @@ from rag_harness.core.processes import usable_processors
 from rag_harness.core.protocols import Parts
 from rag_harness.core.registry import REVISIONS, missing_package, model_name
 from rag_harness.core.types import Matrix, Pieces, TokenVectors, Vector
-from rag_harness.models.embedders import DEFAULT_MAX_TOKENS, DEFAULT_MODEL, SentenceTransformersEmbedder, windows
+from rag_harness.models.embedders import (
+    DEFAULT_MAX_TOKENS,
+    DEFAULT_MODEL,
+    SentenceTransformersEmbedder,
+    loaded_embedder,
+    windows,
+)
 
 # ONNX files, written and read without the package ``onnx``, which has 31 MB: the few fields that a BERT needs.
 #
@@ -514,6 +520,9 @@ class OnnxEmbedder(SentenceTransformersEmbedder):
     ) -> None:
         super().__init__(model, max_tokens)
         self._backend = backend
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return loaded_embedder, (type(self), self.model, self.max_tokens, self._backend)
 
     @property
     def revision(self) -> str:

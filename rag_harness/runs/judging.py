@@ -295,6 +295,7 @@ class RowJudge:
         self._judge, self._pages_of, self._seconds, self._anew = Lazy(make_judge), pages_of, seconds, anew
         self._elsewhere, self._kept = elsewhere, kept
         self._broken = ""
+        self._long = asyncio.Lock()
 
     @property
     def broken(self) -> str:
@@ -454,20 +455,21 @@ class RowJudge:
     async def _in_time(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         if self._broken:
             return _none(measures, self._broken)
-        work = self._elsewhere(material, measures, turn) if self._elsewhere else self._here(material, measures, turn)
+        if self._elsewhere:
+            return await self._bound(self._elsewhere(material, measures, turn))
+        judge = self._anew(turn) if turn and self._anew else self._judge.get()
+        if inline.get() or not material.is_long or not _computes(judge):
+            return await self._bound(judged(material, measures, judge))
+        # Its rules would keep this loop, and with it the deadline, waiting. Long texts are judged one after another, in
+        # one process, so that the time of one is not that of the next.
+        async with self._long:
+            return await self._bound(in_a_thread(lambda: asyncio.run(judged(material, measures, judge))))
+
+    async def _bound(self, work: Coroutine[Any, Any, Mapping[str, Score]]) -> Mapping[str, Score]:
         if inline.get():
             return await work
         why = f"deadline: not judged within {self._seconds:g} s. Allow more: --rag-deadline"
         return await Deadline(self._seconds, why).bound(work)
-
-    def _here(
-        self, material: Material, measures: Sequence[JudgedMeasure], turn: int
-    ) -> Coroutine[Any, Any, Mapping[str, Score]]:
-        judge = self._anew(turn) if turn and self._anew else self._judge.get()
-        if inline.get() or not is_long(material.answer) or not _computes(judge):
-            return judged(material, measures, judge)
-        # Its rules would keep this loop, and with it the deadline, waiting.
-        return in_a_thread(lambda: asyncio.run(judged(material, measures, judge)))
 
 
 def _computes(judge: Judge) -> bool:

@@ -54,7 +54,7 @@ def short(name: str, room: int = _LONGEST) -> str:
 
 CUT = " …"
 """Stands behind a text whose end is left out, and before one whose beginning is."""
-_BRACKETED = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\]|“[^”]*”")
+_CLOSES = {")": "(", "]": "[", "”": "“"}
 _SPACE = re.compile(r"\s+")
 _ABBREVIATED = ("e.g.", "i.e.")
 _LEAST_LEFT = 0.5
@@ -92,13 +92,26 @@ def _longest(cuts: Sequence[tuple[str, bool]], fits: Callable[[str], bool]) -> s
 
 def _gaps(text: str) -> Iterator[tuple[int, int, bool]]:
     """Yield begin and end of each blank that is not in brackets, and whether it stands between clauses."""
-    bracketed = [found.span() for found in _BRACKETED.finditer(text)]
+    bracketed = list(_bracketed(text))
     for found in _SPACE.finditer(text):
         start, end = found.span()
         if start and not any(first < start < last for first, last in bracketed):
             before = text[:start]
             is_clause = before.endswith((",", ";", ".", "?", "!")) and not before.endswith(_ABBREVIATED)
             yield start, end, is_clause or text[end : end + 1] in {"(", "“"}
+
+
+def _bracketed(text: str) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of each part in brackets or quotes, also within others."""
+    opened: list[int] = []
+    for at, letter in enumerate(text):
+        if letter in _CLOSES.values():
+            opened.append(at)
+        elif letter in _CLOSES:
+            begun = [n for n, place in enumerate(opened) if text[place] == _CLOSES[letter]]
+            if begun:  # a bracket that nothing closes is none
+                yield opened[begun[-1]], at + 1
+                del opened[begun[-1] :]
 
 
 def money(dollars: float) -> str:

@@ -1,8 +1,10 @@
-"""An answer that some check would look at for hours: the run ends, the row stays, and the check has a reason."""
+"""An answer that a check or the judge would look at for long: the run ends, the row stays, and there is a reason."""
 
 from __future__ import annotations
 
 import time
+
+import pytest
 
 from tests.plugin.conftest import Suite
 
@@ -36,3 +38,18 @@ def test_a_check_that_outlasts_the_deadline_is_a_reason(suite: Suite) -> None:
     came.stdout.fnmatch_lines(["SCORED q1 *value=None*not checked within 2 s. Allow more: --rag-deadline*"])
     assert (suite.path / "report.html").stat().st_size > 10_000
     assert took < 60, "each look at the answer takes 15 s without an end"
+
+
+def test_a_judgement_that_outlasts_the_deadline_is_a_reason_of_its_row_alone(suite: Suite) -> None:
+    pytest.importorskip("onnxruntime")
+    suite.pytester.makepyfile(
+        MINE.replace('"ab" * 100_000', '" ".join(map(str, range(28_000)))').replace("expectations", "answer_relevancy")
+    )
+    asked = {"query": "How long?", "context_reference": ["returns.md"], "ground_truth": "45 days"}
+    suite.write_queries([{"query_id": f"q{number}", **asked} for number in range(3)])
+    options = ("--rag-judge=embedded", "--rag-embed-backend=onnx-int8", "--rag-measures=answer_relevancy")
+    came = suite.run(*options, "--rag-mode=auto", "--rag-deadline=2", "-rA")
+    assert came.ret == 0, "work that is left in a thread ended the interpreter with an abort"
+    assert {row["status"] for row in suite.rows("mine")} == {"ok"}
+    came.stdout.fnmatch_lines(["SCORED q1 *value=None*within 2 s. Allow more: --rag-deadline*"])
+    came.stdout.fnmatch_lines(["SCORED q2 *value=0.*"])

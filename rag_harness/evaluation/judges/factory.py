@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from rag_harness.core.types import Completion, Message
 from rag_harness.evaluation.expectations.rubrics import Criterion, fact_of
 from rag_harness.evaluation.judges.citation_marks import CitationsOff, ClaimByClaim, Unmarked, unmarked_answer
 from rag_harness.evaluation.judges.client import Shared
-from rag_harness.evaluation.judges.embedded.judgement import JudgementReading
+from rag_harness.evaluation.judges.embedded.judgement import JudgementReading, ended_in_time
 from rag_harness.evaluation.judges.traits import CountedParts, PartsAround, traits
 from rag_harness.evaluation.measures import Score
 from rag_harness.evaluation.measures.conversations import LateMeasure
@@ -163,7 +163,8 @@ class _AllAnswered:
 
     async def nearness(self, text: str) -> float:
         """Return the cosine of ``text`` and the answer without its marks."""
-        array = await on_local_thread(lambda: self._reading.cosine(text, self._plain.text))
+        work = partial(self._reading.cosine, text, self._plain.text)
+        array = await (ended_in_time(work, self._plain.text) if self._material.is_long else on_local_thread(work))
         return float(array[0, 0])
 
     async def _criteria(self) -> Sequence[CriterionVerdict]:

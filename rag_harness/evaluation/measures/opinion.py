@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
 from rag_harness.core.errors import NotJudgedError
+from rag_harness.core.processes import is_long
 from rag_harness.core.text.terms import CITATION
 from rag_harness.core.types import Case, Message
 from rag_harness.evaluation.expectations.rubrics import Criterion, Rubric
@@ -55,6 +56,11 @@ class Material:
     def has_context(self) -> bool:
         """Whether a context has any text."""
         return any(context.strip() for context in self.contexts)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a judge that computes does so where it can be ended."""
+        return is_long(self.answer, (self.ground_truth, *self.contexts, *self.gold_pages))
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,8 +274,7 @@ def encode(passage: ReadPassage, pieces_of: PiecesOf) -> Encoded:
     Raises:
         ModelOutputError: the vectors contain NaN or infinity.
     """
-    # A tokenizer accepts no lone surrogates.
-    text = split_text(passage.text.encode("utf-8", "replace").decode())
+    text = split_text(encodable(passage.text))
     if not len(text.spans):
         empty = np.zeros((0, _WIDTH), np.float16)
         return Encoded(text, empty, np.zeros(0, np.float32), passage.fields, passage.structured)
@@ -284,6 +283,11 @@ def encode(passage: ReadPassage, pieces_of: PiecesOf) -> Encoded:
         raise ModelOutputError(f"The vectors of {text.text[:60]!r} hold values that are no numbers.")
     vectors, rarest = _by_word(pieces, text.spans)
     return Encoded(text, vectors.astype(np.float16), weights_of(text, rarest), passage.fields, passage.structured)
+
+
+def encodable(text: str) -> str:
+    """Return a text with a question mark in place of each lone surrogate: a tokenizer accepts none."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def weights_of(text: SplitText, ids: Ints) -> Float32s:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from rag_harness.core.errors import NotJudgedError
 from rag_harness.core.files import text_digest
@@ -28,7 +28,9 @@ from rag_harness.evaluation.judges.embedded.judgement import (
     KeptJudgements,
     coefficients,
     digest,
+    ended_in_time,
     is_hallucinated,
+    missed,
     parts_of,
     read_as_source,
     score_of,
@@ -72,7 +74,7 @@ class EmbeddedOpinion:
     """
 
     def __init__(self, material: Material, reading: JudgementReading, kept: KeptJudgements) -> None:
-        self._written, self._material = material, readable_material(material)
+        self._written, self._material, self._long = material, readable_material(material), material.is_long
         self._reading, self._kept = reading, kept
 
     async def supported(self, claims: Claims, source: SupportSource) -> Verdicts:
@@ -110,9 +112,8 @@ class EmbeddedOpinion:
                 material.contexts
             )
         key = key_of("alignments", material.ground_truth, *material.contexts)
-        found = await self._kept.array(
-            key, material.ground_truth, lambda: self._reading.alignments(material.ground_truth, material.contexts)
-        )
+        wanted, contexts = material.ground_truth, material.contexts
+        found = await self._kept.array(key, wanted, partial(self._reading.alignments, wanted, contexts), self._long)
         return [Usefulness(float(value >= USEFUL_FROM)) for value, _ in found.tolist()]
 
     async def relevancy(self) -> Relevancy:
@@ -123,7 +124,7 @@ class EmbeddedOpinion:
         if repeats_question(question, answer):
             return Relevancy(None, noncommittal=True, detail={"repeats_question": True})
         key = key_of("cosine", question, answer)
-        found = await self._kept.array(key, answer, lambda: self._reading.cosine(question, answer))
+        found = await self._kept.array(key, answer, partial(self._reading.cosine, question, answer), self._long)
         cosine, blocks = found[0].tolist()
         return Relevancy(cosine, self._material.abstained, detail={"cosine": cosine, "blocks": int(blocks)})
 
@@ -184,7 +185,7 @@ class EmbeddedOpinion:
         if missing:
             return Verdicts(tuple(Verdict(claim, *missing) for claim in _claims(claimed)))
         found = await self._judged(text, passages)
-        each = tuple(_each(claimed, found, self._reasons(claimed, passages, found)))
+        each = tuple(_each(claimed, found, await self._reasons(claimed, passages, found)))
         return _with_score(each, found) if whole else Verdicts(each)
 
     async def _nugget(self, quote: str, passages: Sequence[str]) -> Verdict:
@@ -197,16 +198,17 @@ class EmbeddedOpinion:
         mean = sum(value for value in values if value is not None) / len(values)
         return Verdict(claim, round(mean, 6), found.each[0].passage, found.each[0].reason)
 
-    def _reasons(self, text: SplitText, passages: Sequence[str], rows: Sequence[Sequence[float]]) -> Sequence[str]:
+    async def _reasons(self, text: SplitText, passages: Sequence[str], rows: Sequence[Sequence[float]]) -> list[str]:
         """Return the parts of each sentence that the rules miss in the source; none if all verdicts are higher."""
         if all(p < 1 - ALLOWED for p, _ in rows[:-1]):
             return [""] * len(text.sentences)
-        return self._reading.missed(text, passages, self._material.question)
+        look = partial(missed, text.text, passages, self._material.question)
+        return await ended_in_time(look, text.text) if self._long else look()
 
     async def _judged(self, text: str, passages: Sequence[str]) -> Sequence[Sequence[float]]:
         question = self._material.question
         key = key_of("judged", question, text, *passages)
-        found = await self._kept.array(key, text, lambda: self._reading.judged(text, passages, question))
+        found = await self._kept.array(key, text, partial(self._reading.judged, text, passages, question), self._long)
         rows: Sequence[Sequence[float]] = found.tolist()
         return rows
 
@@ -323,7 +325,7 @@ class EmbeddedJudge:
         access = access_of(self._parts.settings)
         store = self._parts.stores.open("judged", self.model, self.revision)
         refusal = access.refusal(local=True, profile=self._parts.settings.profile)
-        return KeptJudgements(store, access.keeps != "nothing", refusal)
+        return KeptJudgements(store, access.keeps != "nothing", refusal, self._reading.load)
 
 
 def create(parts: JudgeParts) -> EmbeddedJudge:

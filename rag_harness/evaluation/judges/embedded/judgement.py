@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.core.concurrency import on_local_thread
-from rag_harness.core.errors import ModelOutputError, RecordingMissError
+from rag_harness.core.concurrency import in_a_thread, on_local_thread, paused
+from rag_harness.core.errors import ModelOutputError, NotJudgedError, RecordingMissError
 from rag_harness.core.files import file_digest
+from rag_harness.core.processes import Unchecked, checked
 from rag_harness.core.protocols import Store, TextEmbedder
 from rag_harness.evaluation.judges.embedded.alignment import (
     Encoded,
@@ -23,6 +25,7 @@ from rag_harness.evaluation.judges.embedded.alignment import (
     Float32s,
     ReadPassage,
     SplitText,
+    encodable,
     encode,
     passage_of,
     readable_sentences,
@@ -253,6 +256,7 @@ def alignment_with(wanted: Encoded, passage: Encoded) -> float:
 #
 # All arrays have two columns, because a store holds one width.
 
+_T = TypeVar("_T")
 _REMEMBERED = 160_000
 """Number of source words whose vectors are in memory: 123 MB. Experiments often retrieve the same chunks."""
 
@@ -267,6 +271,11 @@ class JudgementReading:
     def __init__(self, embedder: Callable[[], TextEmbedder]) -> None:
         self._make, self._sources, self._held = embedder, OrderedDict[str, Encoded](), 0
         self._answers: dict[str, Encoded] = {}
+        self._is_loaded = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as its embedder. Where that arrives, the sources that were read there are remembered."""
+        return _reading_with, (self._embedder,)
 
     @cached_property
     def _embedder(self) -> TextEmbedder:
@@ -275,6 +284,12 @@ class JudgementReading:
     @cached_property
     def _fitted(self) -> Coefficients:
         return coefficients()
+
+    def load(self) -> None:
+        """Load the model, on the first call."""
+        if not self._is_loaded:
+            self._embedder.pieces("a", (0,))
+            self._is_loaded = True
 
     def judged(self, text: str, passages: Sequence[str], question: str) -> JudgementArray:
         """Return (P(unsupported), passage) of each read sentence, then (P(hallucinated), score); shape (n + 1, 2).
@@ -289,11 +304,6 @@ class JudgementReading:
         rows = zip(found.unsupported, found.passages, strict=True)
         return np.array([*rows, (found.hallucinated, found.score)], np.float64)
 
-    def missed(self, text: SplitText, passages: Sequence[str], question: str) -> list[str]:
-        """Return for each read sentence the parts that the rules miss in the passages. No model is called."""
-        head = split_text(_head(text.text))
-        return absent(head, [read_as_source(passage) for passage in passages], question)
-
     def alignments(self, wanted: str, passages: Sequence[str]) -> JudgementArray:
         """Return (share of ``wanted`` that it has, its position) for each passage, shape (n, 2)."""
         text = self._source(wanted)
@@ -306,8 +316,8 @@ class JudgementReading:
         Raises:
             ModelOutputError: a vector contains NaN or infinity.
         """
-        blocks = self._blocks(answer)
-        asked = self._embedder.embed_queries([question])[0].astype(np.float64)
+        blocks = self._blocks(encodable(answer))
+        asked = self._embedder.embed_queries([encodable(question)])[0].astype(np.float64)
         said = self._embedder.embed_documents(blocks).astype(np.float64).sum(axis=0)
         length = np.linalg.norm(said) * np.linalg.norm(asked)
         if not np.isfinite(length) or not length:
@@ -348,10 +358,53 @@ class JudgementReading:
         return self._sources[text]
 
 
+_readings: dict[str, JudgementReading] = {}
+
+
+def _reading_with(embedder: TextEmbedder) -> JudgementReading:
+    """Return the reading of this process, with an embedder that has just arrived, and holds nothing yet."""
+    found = _readings.setdefault(embedder.revision, JudgementReading(lambda: embedder))
+    found._embedder = embedder
+    return found
+
+
+def missed(text: str, passages: Sequence[str], question: str) -> list[str]:
+    """Return for each read sentence the parts that the rules miss in the passages. No model is called."""
+    return absent(split_text(_head(text)), [read_as_source(passage) for passage in passages], question)
+
+
+async def ended_in_time(work: Callable[[], _T], text: str) -> _T:
+    """Return what ``work`` on a long text returns, from a process that is ended when its time is over.
+
+    What cannot travel there, as a user's own embedder, is computed in the local thread.
+
+    Raises:
+        NotJudgedError: it was ended.
+    """
+    if not _travels(work):
+        return await on_local_thread(work)
+    (found,) = await in_a_thread(lambda: checked(_result, [work], None, text))
+    if isinstance(found, Unchecked):
+        raise NotJudgedError(found.why)
+    return found
+
+
+def _result(work: Callable[[], _T], _: None) -> _T:
+    return work()
+
+
+def _travels(work: Callable[[], Any]) -> bool:
+    try:
+        pickle.dumps(work)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
+    return True
+
+
 @lru_cache(maxsize=256)
 def read_as_source(passage: str) -> SplitText:
     """Return a passage in the form that ``encode`` takes."""
-    return split_text(passage_of(passage).text.encode("utf-8", "replace").decode())
+    return split_text(encodable(passage_of(passage).text))
 
 
 def _head(text: str) -> str:
@@ -392,16 +445,18 @@ class KeptJudgements:
         store: arrays by key; it belongs to one set of coefficients.
         keep: whether computed arrays are stored.
         refusal: why this mode may not compute, and what to do; empty where it may.
+        load: loads what computes them, where it is not loaded yet.
     """
 
-    def __init__(self, store: Store, keep: bool, refusal: str) -> None:
-        self._store, self._keep, self._refusal = store, keep, refusal
+    def __init__(self, store: Store, keep: bool, refusal: str, load: Callable[[], None] = lambda: None) -> None:
+        self._store, self._keep, self._refusal, self._load = store, keep, refusal, load
 
-    async def array(self, key: bytes, of: str, compute: Callable[[], Any]) -> Any:
-        """Return the array of ``key`` from the store, or compute it in a thread.
+    async def array(self, key: bytes, of: str, compute: Callable[[], Any], long: bool) -> Any:
+        """Return the array of ``key`` from the store, or compute it: of long texts in a process that can be ended.
 
         Raises:
             RecordingMissError: it is not stored and this mode may not compute. ``of`` names the missing array.
+            NotJudgedError: the texts are long, and it was not computed in time.
         """
         found = self._store.get([key])[0]
         if found is not None:
@@ -410,10 +465,12 @@ class KeptJudgements:
             raise RecordingMissError(
                 f"No recorded judgement of {of[:80]!r} by the embedded judge. {self._refusal}", [of]
             )
-        return await on_local_thread(lambda: self._computed(key, compute))
-
-    def _computed(self, key: bytes, compute: Callable[[], Any]) -> Any:
-        found = compute()
+        found = await (ended_in_time(compute, of) if long else self._here(compute))
         if self._keep:
             self._store.put({key: found})
         return found
+
+    async def _here(self, compute: Callable[[], Any]) -> Any:
+        with paused():  # a model is loaded once, and that is not the time of an answer
+            await on_local_thread(self._load)
+        return await on_local_thread(compute)

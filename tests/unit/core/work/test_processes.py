@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from rag_harness.core import processes
-from rag_harness.core.errors import RagHarnessError
+from rag_harness.core.concurrency import Deadline, in_a_thread
+from rag_harness.core.errors import DeadlineError, RagHarnessError
 from rag_harness.core.processes import (
     CheckProcess,
     Unchecked,
@@ -35,6 +36,8 @@ TEXT = "one two two"
 PLACE = "__import__('os').getpid()"
 FOREVER = "7 ** 10 ** 10"
 """One step of the interpreter that takes hours: no thread beside it gets a turn."""
+DEAF = f"(__import__('signal').signal(2, __import__('signal').SIG_IGN), {FOREVER})"
+"""The same, by code that no signal interrupts."""
 
 
 def counted(word: str) -> str:
@@ -62,11 +65,20 @@ def test_each_item_has_its_result_from_one_process_that_lives_on(process: CheckP
 
 def test_what_takes_too_long_has_a_reason_and_the_next_check_a_new_process(process: CheckProcess) -> None:
     late = Unchecked("not checked within 0.5 s. Allow more: --rag-deadline")
-    assert asked(process, counted("one"), FOREVER, counted("two")) == [1, late, late]
-    assert asked(process, FOREVER) == [late]
+    assert asked(process, counted("one"), DEAF, counted("two")) == [1, late, late]
+    assert asked(process, DEAF) == [late]
     assert process.started == 1, "it is not tried again on the same answer"
     assert asked(process, counted("one"), text="another answer of one") == [1]
     assert process.started == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such signal")
+def test_a_check_that_can_be_interrupted_leaves_the_process_and_what_it_has_loaded(process: CheckProcess) -> None:
+    late = Unchecked("not checked within 0.5 s. Allow more: --rag-deadline")
+    before = asked(process, PLACE)
+    assert asked(process, FOREVER, counted("one")) == [late, late]
+    assert asked(process, PLACE) == before
+    assert process.started == 1
 
 
 def test_an_error_of_a_check_is_raised_and_the_process_goes_on(process: CheckProcess) -> None:
@@ -116,6 +128,51 @@ def test_many_threads_share_the_process() -> None:
     assert found == [True] * 8
 
 
+class Slow:
+    """Takes a while to arrive in the process."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return time.sleep, (1.0,)
+
+
+def bound_by(seconds: float, process: CheckProcess, item: str, *others: str, of: object = None) -> list[object]:
+    """Check under a deadline."""
+    work = in_a_thread(lambda: process.checked(eval, [item, *others], {"text": TEXT, "of": of}, TEXT))
+    return list(asyncio.run(Deadline(seconds).bound(work)))
+
+
+def test_a_check_ends_with_the_deadline_in_force() -> None:
+    process = CheckProcess(600)
+    late = Unchecked("not checked within 600 s. Allow more: --rag-deadline")
+    assert bound_by(2, process, counted("one"), FOREVER) == [1, late], "before the deadline itself ends the work"
+    assert process.started == 1
+    process.close()
+
+
+def test_a_deadline_does_not_run_while_the_process_starts(process: CheckProcess) -> None:
+    assert bound_by(0.5, process, counted("one"), of=Slow()) == [1]
+
+
+def test_no_process_is_started_where_the_time_is_over(process: CheckProcess) -> None:
+    with pytest.raises(DeadlineError):
+        bound_by(0.0, process, counted("one"))
+    assert asked(process, counted("one")) == [1], "what was never begun may be tried again"
+    assert process.started == 1
+
+
+def test_the_end_of_a_run_does_not_wait_for_a_check() -> None:
+    process, found = CheckProcess(600), list[object]()
+    assert asked(process, counted("one")) == [1]
+    thread = threading.Thread(target=lambda: found.extend(asked(process, FOREVER, text="another")))
+    thread.start()
+    while not process._lock.locked():
+        time.sleep(0.001)
+    process.close()
+    thread.join()
+    assert found == [Unchecked("the process that checked it has ended")]
+    assert asked(process, counted("two")) == [Unchecked("the run has ended")]
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
 def test_the_process_ends_with_its_parent_whatever_it_checks() -> None:
     script = (
@@ -153,6 +210,11 @@ def _is_dead(process: int) -> bool:
 def test_an_answer_is_long_from_a_length_on() -> None:
     assert not is_long("a" * 20_000)
     assert is_long("a" * 20_001)
+
+
+def test_a_short_answer_is_long_with_the_texts_that_it_is_compared_with() -> None:
+    assert not is_long("a", ["b" * 50_000, "c" * 50_000])
+    assert is_long("a", ["b" * 50_000, "c" * 50_001])
 
 
 # The worker process: its results, its death, the bound of its starts, its end.
