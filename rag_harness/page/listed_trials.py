@@ -255,11 +255,11 @@ def _sources(claim: Mapping[str, Any]) -> list[list[Any]] | None:
     if not isinstance(sources, list):
         return None
     return [
-        [each.get("source"), each.get("value"), int(bool(each.get("cited"))), *_listed_rows_said(each)]
+        [each.get("source"), each.get("value"), int(bool(each.get("cited"))), *_quote_and_reason(each)]
         for each in sources
         if isinstance(each, Mapping)
     ]
 
 
-def _listed_rows_said(source: Mapping[str, Any]) -> tuple[str, str]:
+def _quote_and_reason(source: Mapping[str, Any]) -> tuple[str, str]:
     return str(source.get("quote", "")), str(source.get("reason", ""))

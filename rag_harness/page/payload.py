@@ -444,7 +444,7 @@ class _Gathering:
             "version": 1,
             "block": BLOCK,
             "runs": [{"name": run.name, "date": run.manifest.date} for run in self._runs],
-            "experiments": [_index_said(run, self._runs.index(run), name) for run, name in suites],
+            "experiments": [_suite_entry(run, self._runs.index(run), name) for run, name in suites],
             "cases": self._cases.said,
             **self._columns.said(),
         }
@@ -495,7 +495,7 @@ class _Gathering:
             self._finished(_name(len(self._details) - 1), block)
 
 
-def _index_said(run: Run, place: int, name: str) -> dict[str, Any]:
+def _suite_entry(run: Run, place: int, name: str) -> dict[str, Any]:
     history = run.suites[name].history
     return {"id": name, "run": place, **({"history": history} if history else {})}
 

@@ -211,7 +211,7 @@ def bounded_bounds(
     array, tail = within(values, span), 1 - checked_confidence(confidence)
     resamples = max(DRAWS if resamples is None else positive(resamples), min(ceil(_BEYOND / tail), _MOST_DRAWS))
     if clusters is not None:
-        return _bounded_drawn(*_grouped(array, clusters), span, tail, resamples, seed)
+        return _resampled_bounds(*_grouped(array, clusters), span, tail, resamples, seed)
     if len(array) >= MANY_VALUES:
         return _of_many(array, span, tail, resamples, seed)
     return _of_few(array.tobytes(), span, tail, resamples, seed)
@@ -219,10 +219,10 @@ def bounded_bounds(
 
 @lru_cache(maxsize=64)  # experiments that differ only in their answers have equal values for retrieval
 def _of_few(values: bytes, span: ValueRange, tail: float, resamples: int, seed: int) -> Interval:
-    return _bounded_drawn(*_grouped(np.frombuffer(values), None), span, tail, resamples, seed)
+    return _resampled_bounds(*_grouped(np.frombuffer(values), None), span, tail, resamples, seed)
 
 
-def _bounded_drawn(
+def _resampled_bounds(
     sums: ClusterSums, counts: Floats, span: ValueRange, tail: float, resamples: int, seed: int
 ) -> Interval:
     # The unseen case has the mean size of the clusters.

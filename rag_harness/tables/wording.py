@@ -229,7 +229,7 @@ def cut(text: str, width: int) -> str:
 # The message of a failed trial: what was asked, what was found, why it failed, and what shows the whole trial.
 
 WIDTH = 80
-_FAILED_MESSAGE_LABEL = 9
+_MESSAGE_LABEL = 9
 _MOST_LINES = 6
 """Of an error: its last words often say what to do."""
 _MOST_NAMED = 3
@@ -258,19 +258,15 @@ def entry_failed(result: RetrievalResult, command: str) -> str:
 def others_alike(trials: Sequence[str]) -> str:
     """Return the line that says which other trials failed for the same reason."""
     named = ", ".join([*trials[:_MOST_NAMED], *(["…"] if len(trials) > _MOST_NAMED else [])])
-    return f"{'alike':{_FAILED_MESSAGE_LABEL}}{len(trials):,} more: {named}"
+    return f"{'alike':{_MESSAGE_LABEL}}{len(trials):,} more: {named}"
 
 
 def _message(asked: str, found: str, why: Sequence[str], command: str) -> str:
-    said = [("asked", cut(asked, WIDTH - _FAILED_MESSAGE_LABEL)), ("found", cut(found, WIDTH - _FAILED_MESSAGE_LABEL))]
+    said = [("asked", cut(asked, WIDTH - _MESSAGE_LABEL)), ("found", cut(found, WIDTH - _MESSAGE_LABEL))]
     reasons = [("" if number else "why", line) for number, line in enumerate(why)]
-    return "\n".join(
-        f"{label:{_FAILED_MESSAGE_LABEL}}{text}" for label, text in [*said, *reasons, ("command", command)]
-    )
+    return "\n".join(f"{label:{_MESSAGE_LABEL}}{text}" for label, text in [*said, *reasons, ("command", command)])
 
 
 def _wrapped(text: str) -> list[str]:
     flat = " ".join(text.split())
-    return textwrap.wrap(
-        flat, WIDTH - _FAILED_MESSAGE_LABEL, break_on_hyphens=False, max_lines=_MOST_LINES, placeholder=" …"
-    )
+    return textwrap.wrap(flat, WIDTH - _MESSAGE_LABEL, break_on_hyphens=False, max_lines=_MOST_LINES, placeholder=" …")

@@ -366,7 +366,7 @@ def _call(stated: Any) -> Any:
 
 # The labels of an imported question: what else its record says, as far as it is short.
 
-_LABELS_LONGEST = 2_000
+_LONGEST_LABEL = 2_000
 """The most characters of a label as JSON: vectors and pages are none."""
 
 
@@ -377,8 +377,8 @@ def labels_of(values: Mapping[str, Any], where: str, notes: Notes) -> dict[str, 
         plain = storable(value)
         if not name or plain in (None, "", [], {}):
             continue
-        if len(json.dumps(plain)) > _LABELS_LONGEST:
-            notes.lose(f"{name}: longer than {_LABELS_LONGEST:,} characters, so it is no label", where)
+        if len(json.dumps(plain)) > _LONGEST_LABEL:
+            notes.lose(f"{name}: longer than {_LONGEST_LABEL:,} characters, so it is no label", where)
         else:
             found[str(name)] = plain
     return found

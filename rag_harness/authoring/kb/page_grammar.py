@@ -209,7 +209,7 @@ _OF_KIND = {
     "condition": ("Conditions", "Rules", "Requirements", "Rules and exceptions"),
 }
 _OTHERS = ("Further points", "Other points", "Details", "Particulars", "Points to note", "Main points", "More details")
-_FACTS_LEADS = (
+_FACT_LEADS = (
     "In detail:",
     "The following holds:",
     "Point by point:",
@@ -268,7 +268,7 @@ def _prose(group: Group, chance: Random) -> list[str]:
 
 
 def _bullets(group: Group, chance: Random) -> list[str]:
-    return [*filter(None, [chance.choice(_FACTS_LEADS)]), _items(group, chance)]
+    return [*filter(None, [chance.choice(_FACT_LEADS)]), _items(group, chance)]
 
 
 def _first_alone(group: Group, chance: Random) -> list[str]:

@@ -286,7 +286,7 @@ _LATER = re.compile(
     re.I,
 )
 _TURN = re.compile(r"\b(?:in|see|at|of) turn (\d{1,4})\b", re.I)
-_TURNS_SHOWN = 60
+_TURN_WIDTH = 60
 
 
 def turns(read: ParsedFile[QueryLine]) -> list[CheckResult]:
@@ -312,7 +312,7 @@ def _problems(query: QueryLine) -> Iterator[str]:
     for mark in filter(None, (_CITED.search(said), _CITED.search(reply))):
         yield f"holds the mark of a citation, {mark[0]!r}, of a source that no later turn is given. Take it out."
     if later := _LATER.search(said) or _later_turn(query):
-        yield f"speaks of a later turn, {later[0][:_TURNS_SHOWN]!r}. Nobody has heard it yet: say it otherwise."
+        yield f"speaks of a later turn, {later[0][:_TURN_WIDTH]!r}. Nobody has heard it yet: say it otherwise."
     if query.turn == 1 and query.standalone.strip() not in ("", said):
         yield "is the first turn, and has a standalone question of other words. It stands alone itself: leave that out."
 

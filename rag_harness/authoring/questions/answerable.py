@@ -485,7 +485,7 @@ def _joined(
         halves = [question_for_fact(fact, chance) for fact in (one, other)]
         shares = _shared(halves[0], halves[1], collection) >= _least(collection) or weight >= LED
         if shares and not any(map(fault_of_half, (one, other), halves, [collection] * 2)):
-            return _multi_hop_both(one, other, halves, chance)
+            return _two_part_question(one, other, halves, chance)
     return None
 
 
@@ -504,7 +504,7 @@ def _shared(one: str, other: str, collection: DocumentCollection) -> float:
     return max([0.0, *rarest[:1], sum(rarest) * TWO])
 
 
-def _multi_hop_both(one: Fact, other: Fact, halves: Sequence[str], chance: Random) -> Draft:
+def _two_part_question(one: Fact, other: Fact, halves: Sequence[str], chance: Random) -> Draft:
     def said(parts: Sequence[str]) -> str:
         return sentence(f"{parts[0].rstrip('?')}, and {parts[1][:1].lower()}{parts[1][1:]}")
 

@@ -382,7 +382,7 @@ def _read(text: str, most: int) -> tuple[Statement, ...]:
 
 def _all(text: str, number: int) -> Iterator[Statement]:
     for passage in passages(text):
-        yield from _statements_cells(text, passage, number) if passage.cells else _sentence(text, passage, number)
+        yield from _cell_statements(text, passage, number) if passage.cells else _sentence(text, passage, number)
 
 
 def _sentence(text: str, passage: Passage, number: int) -> Iterator[Statement]:
@@ -465,7 +465,7 @@ def _scope(words: Sequence[str], clauses: Sequence[int], figure: Figure) -> froz
     return scope if len(scope - light()) > 1 or len(ends) == 1 else frozenset(filter(None, words[: ends[1]]))
 
 
-def _statements_cells(text: str, passage: Passage, number: int) -> Iterator[Statement]:
+def _cell_statements(text: str, passage: Passage, number: int) -> Iterator[Statement]:
     name = list(tokens(text, *passage.cells[0]))[:_LONGEST_CELL]
     row = frozenset(term(token.lower) or (token.lower if token.is_number else "") for token in name) - {""}
     if not row:

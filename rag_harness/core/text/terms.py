@@ -263,7 +263,7 @@ _SENSES = """
     remember keep | delete discard
 """
 _PREFIXES = ("un", "non", "in", "im", "dis", "il", "ir")
-_OPPOSITES_IRREGULAR = {
+_BASE_BY_IRREGULAR = {
     "began": "begin", "begun": "begin", "forbidden": "forbid", "fell": "fall", "fallen": "fall", "rose": "rise",
     "grew": "grow", "won": "win", "lost": "lose", "bought": "buy", "sold": "sell", "kept": "keep", "paid": "pay",
     "denied": "deny", "denies": "deny", "banned": "ban", "stopped": "stop", "dropped": "drop", "children": "child",
@@ -298,7 +298,7 @@ def same_sense(one: str, other: str) -> bool:
 @cache
 def senses(word: str) -> frozenset[Sense]:
     """Return the meanings of a lower-case word; empty for most words."""
-    word = _OPPOSITES_IRREGULAR.get(word, word)
+    word = _BASE_BY_IRREGULAR.get(word, word)
     return _senses().get(word) or _senses().get(stem(word), frozenset())
 
 

@@ -226,7 +226,7 @@ _BOUNDARY = re.compile(r'(?i)boundary="?([^";,]+)"?')
 _FORM = re.compile("form-(data|urlencoded)")
 STORES = frozenset({"vectors", "pairs", "tokens", "chunks", "judged", "own"})
 """Folders of a profile that belong to no model."""
-_CLEANED_REQUEST_LONGEST = 100
+_LONGEST_KEY = 100
 """Most bytes of a folder's name. File systems allow 255, and a path has more parts."""
 
 
@@ -320,9 +320,9 @@ def normal(value: Any) -> Any:
 def folder_name(name: str) -> str:
     """Return one path component for a model: its name if that is safe, else a safe form with a digest."""
     safe = re.sub(r"[^\w.@-]+", "--", name)
-    if safe and not safe.startswith(".") and safe not in STORES and len(safe.encode()) <= _CLEANED_REQUEST_LONGEST:
+    if safe and not safe.startswith(".") and safe not in STORES and len(safe.encode()) <= _LONGEST_KEY:
         return safe
-    short = safe.lstrip(".").encode()[: _CLEANED_REQUEST_LONGEST - 20].decode(errors="ignore")
+    short = safe.lstrip(".").encode()[: _LONGEST_KEY - 20].decode(errors="ignore")
     return f"{short or 'model'}-{blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
 

@@ -498,9 +498,9 @@ def legend(
 
 # Names of rows: beside their marks, or above them where a name is long.
 
-_ROW_NAMES_BESIDE = 0.3
+_NAMES_SHARE = 0.3
 """Share of a chart's width that names may take beside the marks."""
-_ROW_NAMES_GAP = 12.0
+_NAMES_GAP = 12.0
 
 
 @dataclass(frozen=True)
@@ -530,11 +530,11 @@ class Rows:
         middle = self.middle(place)
         if self.is_above:
             return label(self.left, middle - self.tall / 2 - 2, text, right - self.left)
-        return label(self.left - 8, middle + 4.5, text, self.left - _ROW_NAMES_GAP, anchor="end")
+        return label(self.left - 8, middle + 4.5, text, self.left - _NAMES_GAP, anchor="end")
 
 
 def rows_below(top: float, names: Iterable[str], width: float, tall: float) -> Rows:
     """Return the places of rows with these names in a chart of this width."""
     widest = max(map(text_width, names), default=0.0)
-    is_above = widest > _ROW_NAMES_BESIDE * width
-    return Rows(top, 4.0 if is_above else widest + _ROW_NAMES_GAP, tall, is_above)
+    is_above = widest > _NAMES_SHARE * width
+    return Rows(top, 4.0 if is_above else widest + _NAMES_GAP, tall, is_above)
