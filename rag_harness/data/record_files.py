@@ -323,8 +323,6 @@ def _is_json(line: str) -> bool:
     return True
 
 
-# Records of a Parquet file; the only file here that knows pyarrow.
-
 _READ = 256
 """Rows to read at a time."""
 
@@ -385,8 +383,6 @@ def is_table(file: Path) -> bool:
     return file.suffix.lower() in TABLES
 
 
-# Values of YAML from outside, as YAML 1.2 has them: ``yes``, ``12:30`` and ``2024-03-01`` are texts.
-#
 # PyYAML reads YAML 1.1, where these are true, 750 and a date: an assertion ``contains: no`` would ask for ``False``.
 
 MOST_YAML = 32 << 20

@@ -293,8 +293,6 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-# The budget: the highest cost of a call is reserved before it starts, and settled when its tokens are known.
-
 PARTS_OF_A_DOLLAR = 10**12
 """Parts of a USD. Sums are whole numbers, because floats would drift."""
 

@@ -392,8 +392,6 @@ def note_lines(run: Run, room: Room) -> Iterator[str]:
         yield f"- ❔ … and {len(notes) - room.few:,} more notes of this kind; the report has them."
 
 
-# What is folded in a comment: gates that were not judged, kinds of answers, where answers come from, commands.
-
 _LONGEST = 400
 """Characters of a command. A part of a command is of no use."""
 _REPORT = "see the report"

@@ -139,8 +139,6 @@ def _cell(table: SuiteTable, measure: str) -> Cell:
     return Cell(estimate_in_words(found), hint=f"n = {len(values)}")
 
 
-# A figure of measures by the turns of conversations, and beside each of them its drift.
-
 _MEASURES = ("recall@5", "answer_correctness", "expectations", "faithfulness", "retention", "token_f1")
 _MOST_MEASURES, _MOST_TURNS = 4, 8
 _ABOUT_0 = (-0.05, 0.05)
@@ -488,8 +486,6 @@ def _confidence_row(name: str, are_alike: bool, number: int, mean: float, n: int
     between = NONE if are_alike else interval_said(*clopper_pearson(right, n))
     return word_cells(name, stated, f"{mean:.3f}", f"{right / n:.3f}", between, f"{n:,}")
 
-
-# A figure of the kinds of answers: a bar and a pie, which the study's method asks for, of each experiment.
 
 _NEED_NO_CONTEXT = {CORRECT_ABSTENTION, WRONG_ABSTENTION, ANSWERED_UNANSWERABLE, UNMEASURED}
 

@@ -148,9 +148,6 @@ def _linked(said: Any) -> Collection[str]:
     return below | {trial for name in ("trial", "beside") if (trial := getattr(said, name, ""))}
 
 
-# The cases of all runs, each stored once.
-
-
 class Cases:
     """Numbers the cases. Runs over the same data share them; what a simulated user said is a question of its own.
 

@@ -60,8 +60,6 @@ def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
-# A pool of values, each stored once and referred to by number.
-
 _T = TypeVar("_T", bound=Hashable)
 
 
@@ -208,9 +206,6 @@ def _places(text: str, chunks: Mapping[int, str]) -> Sequence[tuple[int, int, in
         if not kept or place[0] >= kept[-1][1]:
             kept.append(place)
     return kept
-
-
-# Makes what the page shows of the steps of an agent: what went in and came out, and the chunks of each search.
 
 
 def told_steps(stages: Sequence[RowStage], names: Pool[str]) -> Iterator[dict[str, Any]]:

@@ -17,8 +17,6 @@ from rag_harness.core.types import Case, Evidence, Expectation, ExpectedTool, Qu
 from rag_harness.records.expectations import as_json, expectations_of, in_short, needs_model
 from rag_harness.records.row import ExperimentResult, read_json, storable
 
-# Scenarios in ``queries.jsonl``: a conversation that a simulated user plays, in a line of its own.
-#
 #     {"conversation": "sim_001", "scenario": {"opening": "can i rent a tent?", "goal": "knows what three days cost",
 #      "facts": ["two adults and a child"], "asks": ["and the deposit?"], "reached": [{"contains": "€36"}],
 #      "max_turns": 6}}

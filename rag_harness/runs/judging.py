@@ -56,8 +56,6 @@ from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import Author, ScoreLine, row_digest, text_digest
 from rag_harness.runs.engine import AskJudge
 
-# What a judge is given of a row: the answer, the question with its conversation, the texts to judge it by.
-
 
 def material_of(row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure], pages: Sequence[str]) -> Material:
     """Return the material of a row. ``pages`` are the texts of the relevant documents, where a measure reads them.

@@ -28,8 +28,6 @@ from rag_harness.stats.inputs import (
     positive,
 )
 
-# Means and their intervals: bounded values, Student's t, bootstrap and clustered standard errors.
-
 # Means that do not depend on the order of values.
 
 
@@ -298,9 +296,6 @@ def _grouped(array: Floats, clusters: Sequence[Hashable] | None) -> tuple[Cluste
     return ClusterSums(np.ones(len(distinct)), distinct), counts.astype(float)
 
 
-# Bounds of a mean whose values have no known range: Student's t, with and without a term for skewness.
-
-
 def t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence[Hashable] | None = None) -> Interval:
     """Return a lower and an upper bound of the mean. Each holds with ``confidence``; degrees of freedom: clusters - 1.
 
@@ -453,9 +448,6 @@ def of_these(bounds: Interval, array: Floats, span: ValueRange | None, populatio
     return Interval(max(low, float(least)), min(high, float(most)))
 
 
-# Quantiles with distribution-free intervals, also for clusters and for differences.
-
-
 def quantile(ordered: Sequence[float], share: float) -> float:
     """Return the value that ``share`` of the ordered values do not exceed (nearest rank); 0 where there are none."""
     if not ordered:
@@ -481,8 +473,6 @@ def quantile_interval(values: Values, share: float, confidence: float = 0.95) ->
     high = int(np.argmax(at_most >= 1 - tail)) + 1
     return Interval(float(ordered[low - 1]) if low else -inf, float(ordered[high - 1]) if high <= n else inf)
 
-
-# The bootstrap of a quantile's difference for many cases, without drawing all cases.
 
 MANY_CASES = 20_000
 """Number of cases from which this is faster."""

@@ -476,9 +476,6 @@ def _cut(line: str) -> str:
     return line.rstrip() if len(line.rstrip()) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 
 
-# Finds the best experiments on a measure by significance tests, not by means alone.
-
-
 def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[PairDifference]) -> frozenset[str]:
     """Return the experiments that are better than every other with values of ``measure``; empty where there is none.
 

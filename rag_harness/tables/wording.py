@@ -13,8 +13,6 @@ from rag_harness.evaluation.measures import Measure, measure_named
 from rag_harness.records.golden_result import FoundHit, RetrievalResult
 from rag_harness.records.row import ExperimentResult
 
-# Wording for people: numbers, amounts and names, and the better side of a measure.
-
 _NAMED, _LONGEST = 3, 40
 
 
@@ -130,8 +128,6 @@ def number_or_dash(value: float | None) -> str:
     """Return a number with three decimals; a dash where there is none."""
     return "-" if value is None else f"{value:.3f}"
 
-
-# Messages of failed trials, and of misses of the golden suite.
 
 # Describes a miss of the golden suite in words: short, aligned, at most 100 columns wide.
 

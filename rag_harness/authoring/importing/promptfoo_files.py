@@ -275,8 +275,6 @@ def with_variables(test: Mapping[str, Any], folder: Path, where: str, notes: Not
     return {**test, "vars": variables}
 
 
-# Finds the tests of a config or a test file, with what its defaults add and each combination of its variables.
-#
 # Code is not run and nothing is fetched: tests that come of code or of the web are noted.
 
 YAML = (".yaml", ".yml")

@@ -18,8 +18,6 @@ from rag_harness.records.cases import tools_of
 from rag_harness.records.expectations import MOST_EXPECTED, expectations_of
 from rag_harness.records.row import storable
 
-# A question as a file of another tool has it, before its evidence is looked for.
-
 
 @dataclass(frozen=True, slots=True)
 class SaidBefore:
@@ -321,8 +319,6 @@ def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((text for name in names if (text := plain_text(values.get(name)))), "")
 
 
-# Calls of tools that a record expects, as ``tools`` of a line has them: ``{"name": …, "args": {…}}``.
-#
 # ragas writes ``name`` and ``args``, deepeval ``name`` and ``input_parameters``, both in JSON or as Python prints it.
 
 _ARGUMENTS = ("args", "input_parameters", "inputParameters", "arguments")

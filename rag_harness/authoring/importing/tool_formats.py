@@ -205,8 +205,6 @@ HUGGING_FACE = replace(TABLE, name="hf")
 """The same, of a data set in a folder."""
 
 
-# Exports of annotation tools: tasks of Label Studio, records of Argilla.
-#
 # https://labelstud.io/guide/export, https://docs.argilla.io/latest/how_to_guides/import_export
 
 AnnotationRecords = Sequence[Mapping[str, Any]]

@@ -23,8 +23,6 @@ from rag_harness.core.errors import DataError
 from rag_harness.core.settings.profiles import parsed_toml
 from rag_harness.core.text.comparison import slug
 
-# Domains for plans without a model: TOML files of things and topics, in ``domains``.
-#
 # An axis is a kind of thing; the names of its things are combinations of parts. Each thing of an axis gets its topics.
 # A topic has facts (``kind: The <subject> is [value].``, with gaps that ``phrases`` fills), a table, and steps. A step
 # that begins with ``?`` may be left out.

@@ -71,8 +71,6 @@ def heading_faults(page: PlanPage, written: Page) -> Iterator[str]:
         yield f"{page.filename} has no section. Put headings of the second level (##) over its parts."
 
 
-# Checks that a page states what is planned: facts and steps word for word, tables by cell, no other figures.
-
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SHOWN = 5
 """How many figures a fault names."""
@@ -229,9 +227,6 @@ def _unbalanced(line: str) -> str:
         elif character in _PAIRS and (not opened or opened.pop() != _PAIRS[character]):
             return character
     return opened[-1] if opened else ""
-
-
-# Checks that need only the pages: Markdown, links, anchors, tables.
 
 
 def check_pages(material: Material) -> list[CheckResult]:
@@ -396,9 +391,6 @@ def _parser_error(text: str, message: str | None) -> TextAtLine | None:
     said = " ".join(part.strip() for part in message.splitlines() if part.strip(" -^"))
     said = _EXPECTING.sub("is unexpected:", _PLACE.sub("", said))
     return TextAtLine(line, f"the parser says: {said[:200].rstrip('.')}.")
-
-
-# Says which languages the pages are in, and what is not checked of those that are not English.
 
 
 def check_languages(material: Material) -> list[CheckResult]:

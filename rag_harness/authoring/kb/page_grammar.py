@@ -69,8 +69,6 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
 
-# Makes sections from tables and steps, each with an introductory line.
-
 _TABLE = (
     "Find the {first} in the first column.",
     "There is one row for each {first}.",

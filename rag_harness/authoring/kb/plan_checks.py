@@ -96,9 +96,6 @@ def _filename(name: str, files: set[str]) -> Iterator[str]:
         yield f"stands below {min(folders)!r}, which is a page. Name another folder."
 
 
-# Faults of version pairs: an outdated page and its successor may differ only in what is planned.
-
-
 def succession_faults(plan: Plan) -> _Faults:
     """Yield the id of a page, or nothing, and what is wrong with how it replaces another page."""
     for pair in plan.version_pairs or ():
@@ -450,8 +447,6 @@ def _link_problems(material: Material, plan: Plan) -> _Problems:
             for problem in link_faults(page, plan, links_of(material, written)):
                 yield entry(material, plan, page), problem
 
-
-# Checks that the two pages of a version pair differ only in the planned facts, as far as their text shows.
 
 _FIGURES = re.compile(r"\d+")
 

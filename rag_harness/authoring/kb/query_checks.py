@@ -42,8 +42,6 @@ from rag_harness.data.record_files import is_table
 from rag_harness.evaluation.expectations.rubrics import fact_of
 from rag_harness.records.expectations import AnswerSeen, Source, expectations_of, kind_of, looked_at, tells_by_words
 
-# Checks that a quote is in the file that it names.
-
 
 def check_quote(check: CheckResult, material: Material, where: str, filename: str, quote: str) -> None:
     """Add a finding if ``quote`` is not in the page, or is there with other white space."""

@@ -121,8 +121,6 @@ def _known() -> Forms:
     return read_forms()
 
 
-# Adds the topic to a question whose own words leave it open.
-
 ENOUGH = 4
 """From so many content words on, a question needs no topic."""
 RARE, VERY_RARE = 4.0, 5.5
@@ -411,8 +409,6 @@ def _greater(pair: tuple[Fact, Fact]) -> int | None:
     one, other = (float(found[0]) for found in figures)
     return None if one == other else int(other > one)
 
-
-# Questions from facts of two pages that neither answers alone: comparisons, and two facts about one thing.
 
 MULTI_HOP = "multi_hop"
 SHARED = 4.2

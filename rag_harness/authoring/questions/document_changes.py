@@ -337,9 +337,6 @@ class Pages:
         return max(pieces(text), key=lambda piece: self.collection.covered(words, piece), default=text)
 
 
-# Checks each quote of a question in the documents: unchanged, moved, changed or gone.
-
-
 def quote_findings(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
     """Yield findings about quotes that are not in their page word for word."""
     for quote in asked.quotes:

@@ -398,8 +398,6 @@ def _row(passage: QuotablePassage, forms: QuestionForms) -> Iterator[StatedFact]
             yield "cell", cell, {"asked": asked, "about": row}, f"{row} – {name}: {cell}"
 
 
-# Finds the facts of a document in its text without a model, each with its sentence or table row.
-
 PLANNED_KINDS = ("amount", "date", "limit", "rule")
 
 

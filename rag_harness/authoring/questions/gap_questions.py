@@ -288,8 +288,6 @@ def _is_spoken_of(each: OpenPoint, collection: DocumentCollection) -> bool:
     return collection.share(each.spoken) >= SPOKEN_OF
 
 
-# Checks by words that no passage about a thing says what is asked; words with similar meaning count as the same.
-
 MANY = 40
 """If more chunks name a thing, it is too common to be sure that nothing is said about it."""
 RAREST = 2
@@ -324,8 +322,6 @@ def nothing_says(thing: str, asked: frozenset[str], collection: DocumentCollecti
     naming = [found for found in hits if named <= found]
     return 0 < len(naming) <= MANY and not any(says(words & found for words in near) for found in naming)
 
-
-# Questions about a thing for attributes that tables state only about similar things.
 
 IN_COMMON = 2
 """How many attributes two things must share. Only then is an attribute of one asked about the other."""
@@ -373,9 +369,6 @@ class UsualAttributes:
                     break
 
 
-# Questions about a thing for facts that the plan states only about similar things.
-
-
 def untold(doc_id: str, collection: DocumentCollection) -> Iterator[tuple[str, str]]:
     """Yield questions about a page's thing that similar pages answer for theirs, with the kind of the answer."""
     thing = collection.planned.things.get(doc_id, "")
@@ -386,8 +379,6 @@ def untold(doc_id: str, collection: DocumentCollection) -> Iterator[tuple[str, s
             yield sentence(asked), FACT_KIND_OF_PLANNED[fact.kind]
 
 
-# Questions close to the topic that nothing in the collection answers: a fact of one thing is asked about another.
-#
 # A question about a row of a table, a class or a page of a folder is asked about another one of the same kind. It is
 # kept if no passage that names the other thing has the rarest words of the question, or words with similar meaning. It
 # is dropped if too many passages name the thing. The row has the nearest passages for the reviewer.

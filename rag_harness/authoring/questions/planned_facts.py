@@ -17,8 +17,6 @@ from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.sentence_facts import QuotablePassage, passages
 from rag_harness.core.types import Document
 
-# The things of planned pages, and frames: statements without the thing and the value.
-
 MOST_SAY = 0.6
 """The share of a page's statements that must name a thing for the page to be about it."""
 _NO_EDGE = word_set("a an the of in for with at to on by from and or your our after")

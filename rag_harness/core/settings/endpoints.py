@@ -346,9 +346,6 @@ def _named(name: str) -> str:
     return '"${' + re.sub(r"\W+", "_", name).upper() + '}"'
 
 
-# ``expect`` in a table of TOML: what answers owe, a table each.
-
-
 def expect_texts(where: str, value: Any) -> tuple[str, ...]:
     """Return each table as JSON.
 

@@ -13,8 +13,6 @@ from rag_harness.core.text.language_detection import foreign
 from rag_harness.core.text.languages import ENGLISH, rules_of
 from rag_harness.core.text.terms import STOPWORDS
 
-# Sentences of a text with their positions, by one rule for all callers.
-
 # A sentence ends at a mark with blank space behind it, at the marks of Chinese and Japanese, and with its line. It goes
 # on before a small letter, behind an abbreviation, and behind the number of an item. Options say that lines are
 # wrapped, and that a semicolon ends one, too, where both halves of "open daily; closed in May" count.
@@ -141,8 +139,6 @@ def stripped(text: str, start: int, end: int, off: str = "") -> Span:
     kept = piece.lstrip(_BLANK + off)
     return start + len(piece) - len(kept), start + len(piece)
 
-
-# Statements of a text: sentences and table cells with their places, terms, figures and negations.
 
 SpanGroup = tuple[str, list[Span]]
 

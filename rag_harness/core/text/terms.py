@@ -44,8 +44,6 @@ def cited_sources(text: str) -> Sequence[int]:
     return list(dict.fromkeys(int(match[1]) for match in numbers))
 
 
-# Tokens, stems and terms of a text, and words of the same or the opposite sense.
-
 # Tokens, stems and terms of a text, and the kind of token that answers a question.
 #
 # Each function takes the language of its text. English is the default, and what a language without rules gets.
@@ -188,8 +186,6 @@ def answer_kind(question: str, language: str = ENGLISH) -> tuple[str, re.Pattern
             return name, answered
     return "", None
 
-
-# Words that state the same or the opposite of a thing: allowed and forbidden, free and paid.
 
 _SENSES = """
     allow permit accept approve admit welcome possible legal let suitable | forbid prohibit ban deny refuse reject \

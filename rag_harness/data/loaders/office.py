@@ -31,8 +31,6 @@ from rag_harness.data.loaders.markdown_writer import (
 from rag_harness.data.loaders.reading import parsed_file
 from rag_harness.data.loaders.text import ZIP, check_encrypted, check_kind, checked_text, office_kind
 
-# What of a sheet its reader does not tell: merged cells, formulas without a value, and how values are shown.
-
 _MOST_MERGES = 50_000
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
 _MONEY = re.compile(r"""[€$£¥]|\b(?:EUR|USD|GBP|CHF|JPY)\b""")

@@ -20,8 +20,6 @@ from rag_harness.data.loaders.child_process import CELLS, Parsed
 from rag_harness.data.loaders.markdown_writer import MarkdownWriter, add_sheet, without_marks_of_loaders
 from rag_harness.data.loaders.reading import parsed_file, read_bytes
 
-# Decoding of files, and detection of garbage and of files of another kind.
-
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -234,8 +232,6 @@ def office_kind(content_types: bytes) -> str:
     """Return docx, pptx or xlsx by the parts that an Office file declares; empty for any other file."""
     return next((suffix for suffix, pattern in _OFFICE if pattern.search(content_types)), "")
 
-
-# Loaders for plain text, Markdown, CSV and TSV.
 
 # Loader for plain text in any charset. Text that looks like Markdown is later cut like Markdown.
 

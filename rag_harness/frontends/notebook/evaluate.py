@@ -379,8 +379,6 @@ def _check_measures(names: Sequence[str]) -> None:
             )
 
 
-# What an evaluation refuses before anything is asked.
-
 _SNAPSHOT = "snapshot"
 
 
@@ -446,9 +444,6 @@ def check_service(asked: Experiment, parts: RunParts, cases: Sequence[Case]) -> 
 
         queries = [case.query for case in cases]
         check_ready(spec, cast("EndpointPipeline", asked.pipeline), queries, access_of(parts.settings))
-
-
-# ``evaluate`` and ``aevaluate``: a pipeline, questions and measures -> an ``Evaluation``.
 
 
 def evaluate(

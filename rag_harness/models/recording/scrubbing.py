@@ -15,8 +15,6 @@ from rag_harness.core.json_text import read_json
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.roles import SECRET_HEADER, SECRET_NAME, is_secret, keys_of_judges
 
-# Removal of secrets and private text from requests and answers: the run's keys, and what the user's scrub removes.
-#
 # A streamed answer comes in pieces, which may cut a name or a key. So the pieces are joined and cleaned. If that
 # changes the text, the first piece gets all of it and the others become empty.
 
@@ -219,8 +217,6 @@ def _paragraph(text: str) -> str:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return f"{text[:_KEPT]} … [{len(text)} characters, {digest}]"
 
-
-# A request for recordings: the parts that decide the answer, without secrets and private text.
 
 _BOUNDARY = re.compile(r'(?i)boundary="?([^";,]+)"?')
 _FORM = re.compile("form-(data|urlencoded)")

@@ -176,8 +176,6 @@ def _beside(texts: list[tuple[float, str]], box: Box) -> str:
     return before + label(second, y, ordered[1][1], size=SMALL, kind=kind)
 
 
-# Assigns values to the nine colours of a heat map.
-
 BUCKETS = 9
 _MIDDLE = 4
 # A narrower span cannot be divided by nine in floating point.

@@ -150,8 +150,6 @@ def _signed(text: str) -> str:
     return text.replace("-", "−")
 
 
-# The frame of a plot: grid, ticks with labels, names of the axes; and the chart without data.
-
 _MARGIN = 12.0
 _LONGEST = 130.0
 
@@ -465,8 +463,6 @@ def _pattern(ident: str, index: int) -> str:
     )
 
 
-# Legends: samples with names, in as many lines as needed.
-
 _GAP, _BESIDE = 18.0, 6.0
 # Draws the sample of a series at x and at the height of the line's middle.
 Sample = Callable[[int, float, float], str]
@@ -495,8 +491,6 @@ def legend(
         x += wide + _GAP
     return (tag("g", *drawn, class_="legend"), y + LINE / 2 + 6) if names else ("", top)
 
-
-# Names of rows: beside their marks, or above them where a name is long.
 
 _NAMES_SHARE = 0.3
 """Share of a chart's width that names may take beside the marks."""

@@ -53,8 +53,6 @@ from rag_harness.page.charts.svg import (
     text_width,
 )
 
-# Curves in the unit square: risk over coverage, accuracy over confidence.
-
 _LEFT, _MARGIN = 46.0, 18.0
 _MANY, _MARKS = 24, 6
 _STROKE = {"fill": "none", "class_": "reference", "stroke_dasharray": "1 3"}
@@ -179,8 +177,6 @@ def _reference_name(chart: Curve, top: float) -> tuple[str, float]:
     drawn = tag("polyline", points=points([(4, y), (34, y)]), **_STROKE)
     return drawn + label(40, y + SIZE * 0.35, chart.reference_label, chart.width - 44), top + LINE
 
-
-# Line charts over ordered categories: how values change from one to the next, with their intervals.
 
 _TALL = 190.0
 _APART = 7.0
@@ -345,8 +341,6 @@ def pareto(points: Sequence[_P], better_x: Better, better_y: Better) -> list[_P]
 def _same(one: OnTwoAxes, other: OnTwoAxes) -> bool:
     return (one.x.value, one.y.value) == (other.x.value, other.y.value)
 
-
-# Places names beside points where they cover each other least.
 
 _NEAR = 9.0
 

@@ -36,8 +36,6 @@ from rag_harness.pipelines.otel.spans import SpanRecord, request_of
 from rag_harness.records.cases import CaseFile
 from rag_harness.tables.trials import READ_OFF, measure_column
 
-# A run as traces with scores, in Langfuse and in Phoenix.
-
 _LABELLED = ("query_type", "status", "cause", "model", "fingerprint")
 
 
@@ -403,8 +401,6 @@ def _span_id(trace: ScoredTrace) -> str:
 def _search_id(trace: ScoredTrace) -> str:
     return trace.trace_id[16:]
 
-
-# The tools that scores are exported to, by their names, and an experiment as a run of MLflow.
 
 # An experiment as a run of MLflow; the only file that knows MLflow.
 #

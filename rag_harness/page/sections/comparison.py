@@ -37,8 +37,6 @@ from rag_harness.tables.pairwise import PairDifference as Pair
 from rag_harness.tables.run_diff import RunDiff, run_diff, same_said, sentences
 from rag_harness.tables.wording import better_of, counted, cut
 
-# Changes between runs, differences between experiments, and the queries and conversations that moved.
-
 SHOWN_MOVES = 20
 _SAME = 1e-12
 _QUERY = 90
@@ -276,8 +274,6 @@ def _row(change: MeasureChange, each: WorseConversation, now: Run, before: Run) 
     return [Cell(each.conversation), turn, Cell(f"{by:+.3f}", "bad")]
 
 
-# Changes between runs: from each run before to now, in sentences, then suite by suite and query by query.
-
 _CHANGE_COLUMNS = ("measure", "n", "before", "now", "difference", "interval", "p (Holm)", "gained", "lost")
 _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
 """Measures whose queries are listed; for other measures they are counted."""
@@ -405,8 +401,6 @@ def _changed_queries(change: MeasureChange, now: Run, before: Run, number: int) 
     new, old = ComparedExperiment(now, change.suite, now.name), ComparedExperiment(before, change.suite, before.name)
     return More(title, moved(f"moved-{number}-{change.suite}-{change.measure}", new, old, change.measure))
 
-
-# The race of rag-harness tune in the report: its section and its figures.
 
 _KINDS: Mapping[str, int] = {
     "chosen": 3,

@@ -88,8 +88,6 @@ def statistics(run: Run, runs: Sequence[Run]) -> list[str]:
     return [*_INTERVALS, *(_TESTS if is_tested else ()), *([_TAIL] if has_tail else []), *sliced, *several]
 
 
-# The glossary: terms of this page, each explained in a sentence with a figure of this run.
-
 _MEASURES = {
     "evidence_recall": "The share of the quotes which the answer needs that stand in the chunks of the prompt",
     "recall@5": "The share of the right documents that are among the first 5 found",

@@ -43,8 +43,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import judged_in_order, stage_quantiles
 from rag_harness.tables.wording import NEITHER, counted, cut, joined_names, money, where_found
 
-# The costs of a run's answers: tokens, money, calls, time.
-
 
 def costs(run: Run) -> Table:
     """Return tokens, cost and calls of each experiment."""
@@ -230,8 +228,6 @@ def _categories(run: Run) -> Table | None:
 def _share(shares: dict[str, float], kind: str) -> str:
     return f"{shares[kind]:.1%}" if shares else NONE
 
-
-# The section about slices: which experiment wins on which slice, where the run was asked for slices.
 
 _HEAD = ("slice", "measure", "cases", "best", "mean", "beats", "no sure difference from", "the same on every case")
 _PAIRS = ("slice", "measure", "pair", "n", "difference", "interval", "p (t)", "p (perm)")
