@@ -19,8 +19,6 @@ from typing import Any
 from rag_harness.core.errors import NoRoomError, SettingsError
 from rag_harness.core.files import regular_bytes, write_atomically
 
-# Content of the cache that is trusted: a file is its own digest, then compressed JSON.
-#
 # A file that is cut short, damaged or of another user counts as missing: its content is computed again.
 
 SUFFIX = ".kept"
@@ -171,8 +169,6 @@ def _taken(about: os.stat_result) -> int:
     return about.st_size if blocks is None else blocks * _BLOCK
 
 
-# The cache of a project: what is in it, when each thing was last used, and what goes.
-#
 # Whatever is in it can be made again: to remove it costs time, and never a result. A run notes what it opens by the
 # time of the folder, so that last use can be told without a file of its own.
 

@@ -17,8 +17,6 @@ from typing import Any, Generic, TypeVar
 
 from rag_harness.core.errors import DeadlineError
 
-# Lazy values, computed on first use and once in a process, also with several threads.
-
 T_co = TypeVar("T_co", covariant=True)
 IMPORTING = RLock()
 """Lock around the import of a large package. The openai SDK and transformers import themselves in circles. Without the
@@ -54,8 +52,6 @@ class Lazy(Generic[T_co]):
         """The value, or None where it was not used yet."""
         return self._values[0] if self._values else None
 
-
-# Time limits for work, whose clocks stop while the work waits for a limit of the run itself.
 
 # A contextvar holds the deadlines in force. So code that makes work wait (caps, the limiter, the budget) stops all
 # their clocks with ``with paused(): ...`` and need not know them.
@@ -199,8 +195,6 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     await asyncio.wait({task}, timeout=_WIND_UP)
 
-
-# Threads and event loops for synchronous work, off the loop of the trials.
 
 # Threads for the synchronous work of trials, off the event loop. Under a debugger it runs in the tests' thread.
 

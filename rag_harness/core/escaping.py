@@ -12,8 +12,6 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TextIO
 
-# Escapes for control characters and invisible characters.
-
 # Control characters, soft hyphen, direction marks, fillers, joiners, line separators, invisible operators, surrogates,
 # annotations, shorthand and musical format controls, tags, variation selectors beyond the first sixteen.
 _HIDDEN = (
@@ -210,9 +208,6 @@ def csv_cell(text: str) -> str:
     """Return text with an apostrophe before each formula. A leading apostrophe is doubled, so that none is lost."""
     safe = escaped(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), kept="\t\r\n")
     return _RUNS.sub(MARK, _RUNS_LATER.sub(rf"\1{MARK}", safe))
-
-
-# What every page begins with: the styles and the script in ``assets/``, and a policy that allows nothing else.
 
 
 def page_style(style: str, before: str = "") -> str:

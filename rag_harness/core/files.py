@@ -199,8 +199,6 @@ def files_digest(folder: Path, files: Sequence[Path]) -> str:
     return said.hexdigest()
 
 
-# The name that somebody probably meant, of those that are beside a file or folder that is not there.
-
 _MOST = 2_000
 """How many names of a folder are looked at."""
 

@@ -103,8 +103,6 @@ def entry_points_by() -> Callable[..., Any]:
     return entry_points().select
 
 
-# The digest of this package, and the versions of libraries that decide results.
-#
 # Rows, and what the cache keeps of files, languages, scores, causes and columns, are valid for one state of the
 # package. What ships or outlives a release is not: it has a revision (``registry``).
 

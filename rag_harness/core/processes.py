@@ -34,8 +34,6 @@ def usable_processors() -> int:
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
-# A Python process beside this one that serves one function, with nothing of this process but its paths.
-
 _PACKAGE = __name__.partition(".")[0]
 # Isolated: Python searches neither the current folder nor a script's folder, where an ``html.py`` may lie. The package
 # is the one of this process, wherever it lies. The paths of this process come last: others may be found only there.
@@ -101,8 +99,6 @@ def kill_python(process: subprocess.Popen[bytes]) -> None:
             process.kill()
 
 
-# Checks of long answers, in a process that is ended when their time is over.
-#
 # A check is pure code of this package: a function of an item and what is looked at. Python cannot end a thread, so a
 # check that takes too long would hold up a run. The process lives on from check to check. It starts when the first long
 # answer is looked at, and again after it was ended. What does not end in time is a value, ``Unchecked``, and is not

@@ -123,9 +123,6 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-# Progress in a log: a line soon after a work has begun, then fewer and fewer, and none twice.
-
-
 class LinesOfWork:
     """Says how far the current work is, while the block lasts.
 

@@ -58,8 +58,6 @@ def read_collection(named: str, path_of: Callable[[str], Path]) -> BeirDataset:
     return read_beir(path_of(path)) if kind == "beir" else read_mtrag(kind, path_of(path))
 
 
-# The digest of a file of questions without what their answers owe: that changes no answer.
-
 _OWED = ("expect", "tools")
 _DECODER = json.JSONDecoder()
 

@@ -146,9 +146,6 @@ def _loader(suffix: str) -> Loader:
     return loader
 
 
-# Whether questions name pages that are there, by the files of a folder: no document is parsed for that.
-
-
 class Pages:
     """The pages of a folder by their names. The folder is looked at when the first name is: questions may name none.
 
@@ -294,8 +291,6 @@ def _without_rules(language: str, count: int) -> str:
     return f"{count} in {language}, which has no rules: words are cut as English ones, and nothing else is done."
 
 
-# The languages found in documents, kept in the cache: finding those of a long text takes longer than reading it.
-#
 # A file holds the shares of one text as JSON. Its folder is named by the digest of the package, its name is the digest
 # of the text. So another text or another package has another file, and nothing becomes stale. No file is forced to the
 # disk, which would take longer than most texts: where a power cut tears one, it is not a JSON object, and the text is

@@ -522,7 +522,7 @@ _ABOUT: dict[str, str] = {
 }
 _YES_OR_NO = "^(" + "|".join("".join(f"[{a.upper()}{a}]" for a in word) for word in ("true", "false", "yes", "no", "on", "off", "t", "f", "y", "n")) + "|0|1)$"  # fmt: skip  # noqa: E501
 _EXPECTED = {"$ref": "#/$defs/expectations"}
-_QUERY_SCHEMA_OF_A_TURN = ("conversation", "turn", "reply", "standalone")
+_TURN_FIELDS = ("conversation", "turn", "reply", "standalone")
 
 
 def query_schema() -> Schema:
@@ -568,7 +568,7 @@ def _fields() -> dict[str, Schema]:
 
 
 def _question(fields: dict[str, Schema]) -> Schema:
-    own = {name: each for name, each in fields.items() if name not in _QUERY_SCHEMA_OF_A_TURN}
+    own = {name: each for name, each in fields.items() if name not in _TURN_FIELDS}
     plain = {**own["query_id"], "pattern": own["query_id"]["pattern"].replace("(#[0-9]+)?", "")}
     return closed({**own, "query_id": plain}, ["query_id", "query"], title="a question")
 
@@ -594,11 +594,11 @@ def _conversation(fields: dict[str, Schema]) -> Schema:
 def _scenario(fields: dict[str, Schema]) -> Schema:
     beside = {name: fields[name] for name in BESIDE_SCENARIO if name != "scenario"}
     return closed(
-        {**beside, "scenario": _query_schema_played()}, ["conversation", "scenario"], title="a scenario that is played"
+        {**beside, "scenario": _scenario_schema()}, ["conversation", "scenario"], title="a scenario that is played"
     )
 
 
-def _query_schema_played() -> Schema:
+def _scenario_schema() -> Schema:
     said, filled = text_schema(maxLength=LONGEST_SCENARIO_TEXT), filled_text(maxLength=LONGEST_SCENARIO_TEXT)
     by_cue = {"type": "object", "additionalProperties": filled, "maxProperties": MOST_PLAYED}
     in_list = list_schema(filled, maxItems=MOST_PLAYED)

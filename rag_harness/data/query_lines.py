@@ -15,8 +15,6 @@ from rag_harness.core.json_text import read_json
 from rag_harness.data.record_files import records_in
 from rag_harness.data.source_records import field_meant, plain_text, said_flag, texts_of, value_at
 
-# Tables of questions, CSV and Parquet, as lines of ``queries.jsonl``.
-
 # Ids of questions whose file has none: digests, so that the same question has the same id in every file.
 
 _LONGEST = 100
@@ -33,8 +31,6 @@ def as_id(name: str) -> str:
     return _OTHERS.sub("-", name.strip())[:_LONGEST].strip("-")
 
 
-# Tables of questions, CSV and Parquet, as lines of ``queries.jsonl``: a row a question.
-#
 # Columns are known by their names, those of other tools among them (``user_input`` is ``query``), or by ``--rag-map``.
 # Any other column is a label. A question without an id has a digest of its text.
 
@@ -211,8 +207,6 @@ def _quote(line: dict[str, Any], problems: list[str]) -> None:
         return
     line["evidence"] = [{"filename": pages[0], "quote": each} if isinstance(each, str) else each for each in quotes]
 
-
-# Conversations in ``queries.jsonl``, whose turns become cases of their own.
 
 #     {"conversation": "conv_007", "turns": [{"query": "How long can I return a lamp?", "ground_truth": "45 days"}, …]}
 #     {"conversation": "conv_008", "turn": 1, "query": "Do you ship to Norway?", "ground_truth": "No."}

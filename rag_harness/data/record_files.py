@@ -161,7 +161,7 @@ def held_records(value: Any, where: str) -> Iterator[SourceRecord]:
         # The service of data sets at Hugging Face puts each row below its number.
         yield SourceRecord(where, row if isinstance(row, dict) and "row_idx" in value else value)
     else:
-        yield from _held_records_rows(columns, value, where)
+        yield from _records_of_columns(columns, value, where)
 
 
 def _list_of_records(value: Mapping[str, Any], where: str) -> str | None:
@@ -235,7 +235,7 @@ def _columns(value: Mapping[str, Any]) -> Mapping[str, list[Any]] | None:
     return {name: each for name, each in listed.items() if isinstance(each, list)}
 
 
-def _held_records_rows(
+def _records_of_columns(
     columns: Mapping[str, list[Any]], value: Mapping[str, Any], where: str
 ) -> Iterator[SourceRecord]:
     lengths = {name: len(each) for name, each in columns.items()}
@@ -323,8 +323,6 @@ def _is_json(line: str) -> bool:
     return True
 
 
-# Records of a Parquet file; the only file here that knows pyarrow.
-
 _READ = 256
 """Rows to read at a time."""
 
@@ -385,8 +383,6 @@ def is_table(file: Path) -> bool:
     return file.suffix.lower() in TABLES
 
 
-# Values of YAML from outside, as YAML 1.2 has them: ``yes``, ``12:30`` and ``2024-03-01`` are texts.
-#
 # PyYAML reads YAML 1.1, where these are true, 750 and a date: an assertion ``contains: no`` would ask for ``False``.
 
 MOST_YAML = 32 << 20

@@ -15,8 +15,6 @@ from typing import Any
 from rag_harness.core.errors import DataError, SettingsError, unknown
 from rag_harness.core.json_text import read_json
 
-# A record of a file: its values by name, and where it stands.
-
 _YES = frozenset({"true", "t", "yes", "y", "1", "1.0", "answerable", "partial", "conversational"})
 _NO = frozenset({"false", "f", "no", "n", "0", "0.0", "unanswerable"})
 

@@ -324,11 +324,11 @@ def cause_of_broken(broken: Sequence[BrokenFact], answer: AnswerState) -> Broken
     found = [(*_one(each, answer), each) for each in broken]
     _, cause, first = min(found, key=lambda each: (each[0], not each[2].expectation.must))
     more = f" ({len(broken) - 1} more not kept)" if len(broken) > 1 else ""
-    evidence = "; ".join(filter(None, [f"not kept: {_broken_rules_shown(first)}{more}", cause.evidence]))
+    evidence = "; ".join(filter(None, [f"not kept: {_broken_fact_text(first)}{more}", cause.evidence]))
     return BrokenCause(cause.cause, cause.detail, evidence, cause.lost)
 
 
-def _broken_rules_shown(fact: BrokenFact) -> str:
+def _broken_fact_text(fact: BrokenFact) -> str:
     text = str(fact.expectation)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return f"{text}: {fact.said}" if fact.said else text
@@ -339,7 +339,7 @@ def _one(fact: BrokenFact, answer: AnswerState) -> _Found:
     return next(found for rule in rules if (found := rule(fact, answer)) is not None)
 
 
-def _broken_rules_stale(fact: BrokenFact, _: AnswerState) -> _Found | None:
+def _outdated_cause(fact: BrokenFact, _: AnswerState) -> _Found | None:
     if not fact.stale:
         return None
     said = f"a figure of the answer is only in {fact.stale}"
@@ -432,7 +432,7 @@ def _forbidden_words(fact: BrokenFact, _: AnswerState) -> _Found | None:
     return _First.SAID, BrokenCause(LOGIC_FAILURE, "says what it must not", has)
 
 
-_DEMANDED = (_broken_rules_stale, _of_prompt, _decline, _refusal, _miss, _cut_short, _citing, _words, _itself)
+_DEMANDED = (_outdated_cause, _of_prompt, _decline, _refusal, _miss, _cut_short, _citing, _words, _itself)
 _FORBIDDEN = (_turned_refusal, _forbidden_and_old, _forbidden_source, _forbidden_words, _itself)
 
 

@@ -176,8 +176,6 @@ def label_lines(label: str, text: str, most: int = 4) -> list[str]:
     return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body or [""])]
 
 
-# One whole trial as its row has it, also one without an answer, or with a right one.
-
 _MOST_LINES = 12
 _MOST_TURNS, _LINES_OF_MESSAGE = 6, 2
 _LARGEST = 64 << 20
@@ -330,8 +328,6 @@ def trial_lines(row: ExperimentResult) -> list[str]:
     }
     return [line for label, text in said.items() if text for line in label_lines(label, text, _MOST_LINES)]
 
-
-# ``explain --review``: a person confirms or corrects each cause on the terminal; Cohen's κ measures the agreement.
 
 _ASK = "right? enter: yes; 1-{last}: another cause; s: skip; q: stop  "
 

@@ -27,8 +27,6 @@ from rag_harness.tables.reader import asked_measures, read_tables
 from rag_harness.tables.suite_table import CaseState, SuiteTable
 from rag_harness.tables.summary import SUMMARY_FILE
 
-# The causes of failure: their names, a remedy for each, and the progress of the search for them.
-
 # The names of causes of failure, for code that shows causes without importing what finds them.
 #
 # A trial has a cause, which is found by its evidence and by running it again. Its category follows from scores alone
@@ -61,8 +59,6 @@ CAUSE_MEANINGS = {
 """What each cause means, as the end of a sentence."""
 
 
-# One line of advice for each cause. A detail without a line has its cause's line.
-#
 # Advice never names a part or an option that a pipeline does not have: a user with an own search is not advised
 # to set ours. What an experiment is made of says which it has.
 
@@ -345,8 +341,6 @@ class CauseProgress:
         if self._total > 0:
             report(CAUSES, done, self._total, "answers")
 
-
-# The failed trials of a run, selected from its output folder.
 
 _FIRST = 1_000
 """Number of an experiment's answers that are read to learn how its answers end."""

@@ -328,7 +328,7 @@ def gold_facts(case: Case, row: ExperimentResult, shelf: CorpusView | None) -> G
         tuple(_stale(case, row, superseded, shelf)),
         doubt_of(case),
         _nothing(case),
-        contradiction(case, row.llm_answer, [_page_text(doc_id, row, shelf) for doc_id in _gold_about(case)]),
+        contradiction(case, row.llm_answer, [_page_text(doc_id, row, shelf) for doc_id in _gold_pages(case)]),
         len(row.retrieved_chunks),
         any(carries(chunk.text, case.ground_truth) for chunk in row.retrieved_chunks),
     )
@@ -484,7 +484,7 @@ def _superseded(case: Case, row: ExperimentResult, shelf: CorpusView | None) -> 
     """Return the outdated pages on the subject in the context, without those that the question is about."""
     given = dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)
     outdated = outdated_pages(row, shelf)
-    about = _gold_about(case)
+    about = _gold_pages(case)
     return tuple(
         doc_id
         for doc_id in given
@@ -497,7 +497,7 @@ def outdated_pages(row: ExperimentResult, shelf: CorpusView | None) -> Mapping[s
     return shelf.superseded if shelf is not None and shelf.superseded else _said_in(row)
 
 
-def _gold_about(case: Case) -> set[str]:
+def _gold_pages(case: Case) -> set[str]:
     return {*case.context_reference, *(one.filename for one in case.evidence)}
 
 

@@ -30,8 +30,6 @@ from rag_harness.records.row import ExperimentResult, RetrievedChunk
 from rag_harness.retrieval.retrievers import with_carried_words
 from rag_harness.runs.engine import Engine
 
-# Interventions: the context, the turns or the searches of a trial with one thing changed.
-
 # Interventions: the context of a row with one thing changed. Pure; None where nothing would be different.
 
 TWICE = ("+twice", "+thrice", "+a_fourth_time")
@@ -183,8 +181,6 @@ def _as_hits(chunks: Sequence[Chunk]) -> list[Hit]:
 def _ranked(hits: Sequence[Hit]) -> list[Hit]:
     return [Hit(hit.chunk, hit.score, rank, hit.source, hit.scores) for rank, hit in enumerate(hits, 1)]
 
-
-# What of a turn of a conversation is changed to find why it failed: its words, or what was said before it.
 
 STANDALONE, GOLD_HISTORY = "+standalone", "+gold_history"
 _LONGEST = 1_000
@@ -366,8 +362,6 @@ def _short(asked: object) -> str:
     text = str(asked.get("query", asked) if isinstance(asked, dict) else asked)
     return text if len(text) <= _LONGEST_QUERY else f"{text[:_LONGEST_QUERY]}…"
 
-
-# Perturbations of questions and sources that must not change the answer.
 
 # Changes of a question that must not change its answer. Pure; figures are never changed.
 #

@@ -30,8 +30,6 @@ from rag_harness.records.row import ExperimentResult
 from rag_harness.retrieval.bm25 import Bm25Index
 from rag_harness.retrieval.retrievers import Rarity
 
-# What the trials of an experiment show together: one answer or one context for all, contexts that fit no question.
-#
 # A single trial does not show it. The first rows of a run are enough, and nothing of the pipeline has to be known.
 
 _FEWEST, _MOST_OF_ALL = 3, 0.5
@@ -342,7 +340,7 @@ def _texts(row: ExperimentResult) -> tuple[str, ...]:
 # It needs neither an index nor another run: question, answer and contexts tell it, with the pages and the other
 # trials.
 
-_TRIAL_SIGNS_FEWEST_WORDS, _LONG_WORD = 4, 4
+_FEWEST_COPIED_WORDS, _LONG_WORD = 4, 4
 _FROM_NONE = 0.5
 """Most of an answer's words in all chunks together where it is drawn from none."""
 _ERROR = re.compile(
@@ -442,7 +440,7 @@ def other_language(case: Case, row: ExperimentResult) -> str:
     """Say that an answer is not in the language of its question; a refusal counts too."""
     answer = row.llm_answer
     abstained = row.abstained or declines(answer)
-    if not case.answerable or (len(_WORD.findall(answer)) < _TRIAL_SIGNS_FEWEST_WORDS and not abstained):
+    if not case.answerable or (len(_WORD.findall(answer)) < _FEWEST_COPIED_WORDS and not abstained):
         return ""
     asked = told(case.query.text) or told(f"{case.query.text} {case.ground_truth}") or ENGLISH
     said = told(answer)

@@ -251,8 +251,6 @@ class StoreRoom:
             store.flush()
 
 
-# An embedder with a cache: the model computes only vectors that no earlier run has stored.
-
 Computed: TypeAlias = tuple[Matrix, "list[TokenVectors] | None"]
 """Vectors of some texts, shape (n, d), and the token vectors of each if requested."""
 EmbedElsewhere = Callable[[Sequence[Sequence[str]], str, bool], Iterator[Computed]]

@@ -137,9 +137,6 @@ async def note_what_is_sent() -> None:
         await note()
 
 
-# Listeners for a model's text while the model writes it, for showing an answer as it grows.
-
-
 class CallListener(Protocol):
     """Listens to one call of a chat model, in the thread that reads the answer. It must not raise."""
 
@@ -269,8 +266,6 @@ class StreamedToolCalls:
         """Return the calls in their order."""
         return tuple(ToolCall(*self._found[place]) for place in sorted(self._found))
 
-
-# Retries after temporary failures: which failures pass, how long to wait, and how often to retry.
 
 # How often a failing model is retried: often in a run, seldom when a person waits at a screen.
 
@@ -468,8 +463,6 @@ async def retried(
         noted.retries, noted.waited_ms = noted.retries + 1, noted.waited_ms + (time.waited + pause) * 1000
     raise AssertionError("unreachable")
 
-
-# Decompression of a reply piece by piece, with a limit of its size.
 
 # A few kilobytes of gzip may decompress to gigabytes. So the bytes are counted, and never more than one piece is
 # decompressed at once.

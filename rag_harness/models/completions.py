@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from openai import APIError
 
 
-# Parameters that a model or its server refuses: learned from its replies, and left out of later requests.
-
 Request = dict[str, Any]
 MOST_REFUSALS = 6
 """Most times that one call is asked again for its parameters."""
@@ -205,8 +203,6 @@ def _says(said: str, name: str) -> bool:
     return bool(re.search(rf"['\"`]{re.escape(name.casefold())}['\"`]", said))
 
 
-# What a model is asked without: learned from its refusals, and kept for the other processes and for the replay.
-
 FILE_NAME = "asked_without.json"
 
 
@@ -275,8 +271,6 @@ class AskedWithout:
             write_atomically(self._written, f"{json.dumps(said, indent=1)}\n".encode())
 
 
-# Chat completions: parameters that a server refuses, and replies that are streamed.
-#
 # Replayed or computed in this process.
 
 if TYPE_CHECKING:
@@ -485,9 +479,6 @@ def _first_token(logprobs: Any) -> dict[str, float]:
         if str(said.get("token", "")).strip():
             return {str(each["token"]): float(each["logprob"]) for each in said.get("top_logprobs") or ()}
     return {}
-
-
-# Replay of recorded completions from their files, without the SDK and without an HTTP library.
 
 
 @dataclass(frozen=True)

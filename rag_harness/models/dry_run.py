@@ -156,9 +156,6 @@ def create_embedder(_parts: Parts) -> MockEmbedder:
     return MockEmbedder()
 
 
-# A mock reranker, for trial runs: it orders candidates by the number of words shared with the query.
-
-
 class MockReranker:
     """Counts shared words."""
 

@@ -46,8 +46,6 @@ def windows(starts: Sequence[int], borders: Sequence[int], size: int) -> Iterato
         first = last
 
 
-# Encoding of texts as vectors, by a loaded sentence-transformers model.
-#
 # Vectors are kept under the revision of this code (``core.registry``): raise it where the code gives other vectors.
 
 _WINDOW = 220

@@ -23,8 +23,6 @@ from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.playback import LOOPBACK
 from rag_harness.models.throttling import Meter
 
-# Names of models: their adapters and makers, and local weights with their device and batches.
-
 
 def embedder_name(settings: Settings) -> str:
     """Return the registered name of the embedder: ``name:model``, or guessed from the model's name."""
@@ -164,8 +162,6 @@ def there(device: str) -> str:
     return device
 
 
-# Batches for a local model: texts of similar length together, limited by tokens and not by count.
-
 MAX_TOKENS = 2048
 """Tokens of a batch, padding included. From about 5,000 on, activations of MiniLM are over 32 MB, and glibc gets new
 memory from the kernel each time. 32 texts of 300 tokens cost 200,000 page faults; in batches of 2,048 tokens, 2,000."""
@@ -187,9 +183,6 @@ def token_batches(counts: Sequence[int], max_tokens: int = MAX_TOKENS) -> Iterat
         batch.append(position)
     if batch:
         yield batch
-
-
-# Model endpoints of a run by role, judges of a panel, and checks of keys and prices before the first query.
 
 
 @dataclass(frozen=True)
@@ -427,9 +420,6 @@ def settings_of_member(settings: Settings, member: PanelMember) -> Settings:
     """Return the settings in which one judge of the panel is the only judge."""
     alone = replace(settings, judge=member.judge, judge_model=member.model or settings.judge_model, panel="")
     return settings_by_table(alone, member.table) if member.table else alone
-
-
-# Checks of keys and prices before the first query, only where the profile and the mode need them.
 
 
 def check_api_keys(settings: Settings) -> None:

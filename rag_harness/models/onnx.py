@@ -302,8 +302,6 @@ class _Graph:
         return made[0]
 
 
-# Encoding of texts as vectors, by a BERT in ONNX Runtime.
-#
 # Vectors are kept under the revision of this code (``core.registry``). Each text is computed alone: eight-bit products
 # round what flows into them by its largest value, so in a
 # batch a text's vector would depend on the others. Chunks of 280 tokens take half as long again in batches of 2,048.
@@ -497,8 +495,6 @@ def _json(file: Path) -> Any:
     except (OSError, ValueError) as error:
         raise PrerequisiteError(f"{file}, which says what the model is, cannot be read: {error}") from error
 
-
-# Embeddings of a local model in ONNX Runtime, without torch: ``--rag-embed-backend=onnx`` and ``onnx-int8``.
 
 OnnxBackend = Literal["onnx", "onnx-int8"]
 

@@ -487,9 +487,6 @@ def chat_of(
     return chat
 
 
-# Prediction of a recording run's requests to a chat model: requests are built but not sent.
-
-
 class NotSentError(RagHarnessError):
     """The request was counted and not sent, so no answer exists."""
 

@@ -18,8 +18,6 @@ from rag_harness.core.protocols import ChatModel
 from rag_harness.core.text.terms import without_marks
 from rag_harness.core.types import Hit, Message
 
-# Prompts: two files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of the caller.
-#
 # Shipped prompts are in the studies, in authoring and in users. A file of the same name in the folder ``prompts``
 # replaces one. ``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
 

@@ -38,8 +38,6 @@ from rag_harness.models.reader_prompt import (
 __all__ = ["app"]
 
 
-# Scoring of units: IDF-weighted overlap with the question, and a greedy choice.
-
 # None of these numbers was fitted to the study's questions. Each is a round number with a reason.
 MAX_ANSWER_UNITS = 3  # a fact, its condition, and a second hop
 ABOVE_WEIGHT = 0.5  # a heading names the topic of its lines, not their content
@@ -171,8 +169,6 @@ def _typed(candidate: Candidate, weights: Mapping[str, float]) -> float:
     framed = sum(weights[key] for key in sorted(candidate.framed))
     return min(1.0, 2 * (said + ABOVE_WEIGHT * framed) / total) if total else 0.0
 
-
-# The evidence for an answer: the units to quote, after outdated sources are removed.
 
 SOURCE_SHARE = 0.6
 """Share of the support that comes from the whole page: a page names its subject once and then says "it".

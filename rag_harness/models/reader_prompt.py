@@ -239,8 +239,6 @@ def plain_text(text: str) -> str:
     return " ".join(text.replace("**", "").replace("__", "").replace("`", "").split())
 
 
-# Versions of sources: which of two sources that disagree is the current one.
-
 # Two units are about one thing when most words of the shorter one are in the other. With half, "express costs …" would
 # match "standard costs …". With all, a reworded sentence would be missed.
 SAME_THING = 0.6

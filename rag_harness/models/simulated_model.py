@@ -196,7 +196,7 @@ def _one_line(text: str) -> str:
 
 
 _NUMBER = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:,\d{3})+|\d+)(?![\w:/-]|[.,:]\d)")
-_WRONG_ANSWERS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}(?: [A-Z][a-z]+)*")
+_PROPER_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}(?: [A-Z][a-z]+)*")
 _VERDICT = re.compile(r"\A(Yes|No)\b")
 _TURNED = {"Yes": "No", "No": "Yes"}
 _NOT = re.compile(r"\b(is|are|can|may|must|will|does|do|has|have) not\b|\b(can)not\b|\b(can)['’]t\b")
@@ -226,7 +226,7 @@ def changed(text: str, names: Sequence[str], *draw: object) -> str:
 
 def names_in(texts: Iterable[str]) -> list[str]:
     """Return the names in ``texts``: words with a capital letter that begin no sentence."""
-    return sorted({name for text in texts for name in _WRONG_ANSWERS_NAME.findall(text)})
+    return sorted({name for text in texts for name in _PROPER_NAME.findall(text)})
 
 
 def nearest_sentence(question: str, context: Sources) -> tuple[str, int]:
@@ -248,7 +248,7 @@ def _other_number(text: str, *draw: object) -> str:
 
 
 def _other_name(text: str, names: Sequence[str], *draw: object) -> str:
-    found = _WRONG_ANSWERS_NAME.search(text)
+    found = _PROPER_NAME.search(text)
     others = [name for name in names if found and name != found[0]]
     if found is None or not others:
         return text

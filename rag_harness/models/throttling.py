@@ -293,14 +293,12 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-# The budget: the highest cost of a call is reserved before it starts, and settled when its tokens are known.
-
 PARTS_OF_A_DOLLAR = 10**12
 """Parts of a USD. Sums are whole numbers, because floats would drift."""
 
 
 @dataclass(eq=False, slots=True)
-class _BudgetWaiting:
+class _WaitingForBudget:
     parts: int
     admitted: asyncio.Future[None]
 
@@ -312,7 +310,7 @@ class Budget:
         self.limit = limit
         self._room = in_parts(limit)
         self._spent = self._aside = 0
-        self._waiting: deque[_BudgetWaiting] = deque()
+        self._waiting: deque[_WaitingForBudget] = deque()
 
     @property
     def spent(self) -> float:
@@ -325,7 +323,7 @@ class Budget:
         Raises:
             BudgetError: the call could pass the limit, whatever the calls in flight will cost.
         """
-        mine = _BudgetWaiting(in_parts(usd), asyncio.get_running_loop().create_future())
+        mine = _WaitingForBudget(in_parts(usd), asyncio.get_running_loop().create_future())
         self._waiting.append(mine)
         self._admit()
         try:
@@ -340,7 +338,7 @@ class Budget:
         self._spent += in_parts(cost)
         self._admit()
 
-    def _withdraw(self, mine: _BudgetWaiting) -> None:
+    def _withdraw(self, mine: _WaitingForBudget) -> None:
         if mine.admitted.done() and not mine.admitted.cancelled() and not mine.admitted.exception():
             self._aside -= mine.parts  # it was admitted and cancelled at the same moment
         elif mine in self._waiting:

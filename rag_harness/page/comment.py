@@ -106,7 +106,7 @@ def experiment_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
     groups = [group for field in brief.fields for group in field.groups] or [[name] for name in tables]
     measures = _measures(brief, tables)
     shown = groups if len(groups) <= room.rows else _best_first(groups, brief)[: room.rows]
-    rows = [_experiments_row(group, measures, brief, tables[group[0]], room) for group in shown]
+    rows = [_experiment_row(group, measures, brief, tables[group[0]], room) for group in shown]
     head = ["experiment", "answered", *_VERDICTS, *measures]
     # Of the golden suite, where nothing is answered, there are measures only.
     kept = [n for n, name in enumerate(head) if brief.tables or name not in ("answered", *_VERDICTS)]
@@ -145,7 +145,7 @@ def _best_first(groups: Sequence[Sequence[str]], brief: Brief) -> list[Sequence[
     return sorted(groups, key=place)
 
 
-def _experiments_row(
+def _experiment_row(
     group: Sequence[str], measures: Sequence[str], brief: Brief, found: SuiteTable, room: Room
 ) -> list[str]:
     best = {lead.standing.measure: lead for lead in _leads(brief) if group[0] in lead.best}
@@ -236,13 +236,13 @@ def _table(found: RunDiff, room: Room) -> Iterator[str]:
     changes = [] if found.found.is_same_run else [*found.answers, *found.spent]
     if not changes:
         return
-    rows = [_changes_row(change, room) for change in changes[: min(_ROWS, room.rows)]]
+    rows = [_change_row(change, room) for change in changes[: min(_ROWS, room.rows)]]
     more = f", {len(rows)} of {len(changes)} that changed" if len(changes) > len(rows) else ""
     yield ""
     yield from table_rows([f"measure{more}", "before", "now", "change, interval", "p", "questions"], rows)
 
 
-def _changes_row(change: MeasureChange, room: Room) -> list[str]:
+def _change_row(change: MeasureChange, room: Room) -> list[str]:
     sign = {"better": "✅", "worse": "❌", "changed": ""}[change.direction]
     before, now = told_apart(change.before, change.now, unit_named(change.measure), same=not change.difference)
     between = f" [{change.interval.low:+.3f}, {change.interval.high:+.3f}]" if change.interval else ""
@@ -392,8 +392,6 @@ def note_lines(run: Run, room: Room) -> Iterator[str]:
         yield f"- ❔ … and {len(notes) - room.few:,} more notes of this kind; the report has them."
 
 
-# What is folded in a comment: gates that were not judged, kinds of answers, where answers come from, commands.
-
 _LONGEST = 400
 """Characters of a command. A part of a command is of no use."""
 _REPORT = "see the report"
@@ -501,7 +499,7 @@ def _head(outcome: RaceOutcome) -> list[str]:
 
 MOST_LINES, MOST_CHARACTERS = 60, 8_000
 """A reader of a pull request reads no more. GitHub takes 65,536 characters."""
-_WHOLE_ROWS = (10, 8, 7, 6, 5, 4, 3, 2)
+_ROW_LIMITS = (10, 8, 7, 6, 5, 4, 3, 2)
 _TEXTS = ((80, 600), (60, 450), (50, 330), (40, 240), (30, 180), (24, 120))
 """Room for rows, and for names and sentences. The most generous that fits is taken; the last always fits."""
 _TOPICS = {
@@ -512,7 +510,7 @@ _TOPICS = {
     "why": "Why",
     "next": "Next",
 }
-_WHOLE_SENTENCES = 2
+_SENTENCES_EACH = 2
 
 
 def comment_of(runs: Sequence[Run], report: str = "") -> str:
@@ -532,8 +530,8 @@ def comment_of(runs: Sequence[Run], report: str = "") -> str:
     )
     # How many lines there are does not depend on how long they are.
     narrow = _TEXTS[-1]
-    rows = next((n for n in _WHOLE_ROWS if found.text(Room(n, *narrow)).count("\n") <= MOST_LINES), _WHOLE_ROWS[-1])
-    rooms = [Room(n, *widths) for n in (rows, _WHOLE_ROWS[-1]) for widths in _TEXTS]
+    rows = next((n for n in _ROW_LIMITS if found.text(Room(n, *narrow)).count("\n") <= MOST_LINES), _ROW_LIMITS[-1])
+    rooms = [Room(n, *widths) for n in (rows, _ROW_LIMITS[-1]) for widths in _TEXTS]
     return next((text for text in map(found.text, rooms) if len(text) <= MOST_CHARACTERS), found.text(rooms[-1]))
 
 
@@ -570,5 +568,5 @@ def _sentences(sentences: Sequence[Sentence], room: Room) -> Iterator[str]:
     """Yield which is best, how sure, why answers are wrong, and what to do next; for the first data."""
     for topic, title in _TOPICS.items():
         said = [sentence for sentence in sentences if sentence.topic == topic]
-        for sentence in said[: min(_WHOLE_SENTENCES, room.few)]:
+        for sentence in said[: min(_SENTENCES_EACH, room.few)]:
             yield f"- {_SIGNS.get(sentence.tone, '')}**{title}:** {room.said(sentence.text)}"

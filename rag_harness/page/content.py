@@ -21,8 +21,6 @@ from rag_harness.tables.suite_table import SliceLabels, SuiteTable
 from rag_harness.tables.summary import SHORT_MEASURE_NAMES
 from rag_harness.tables.wording import better_of, joined_names
 
-# The content of a section, independent of HTML, and the formats of its figures.
-
 Tone = Literal["", "good", "bad", "unsure", "mute"]
 """The meaning of a cell. It is shown by more than a colour."""
 
@@ -226,8 +224,6 @@ def word_cells(*texts: str) -> list[Cell]:
     return [Cell(text) for text in texts]
 
 
-# Formats of numbers and names in all sections of the report.
-
 NONE = "–"
 """Text for a missing value."""
 _LOPSIDED = 0.1
@@ -299,8 +295,6 @@ def why_none(table: SuiteTable, measure: str) -> str:
         f"{n} of {table.selected_of({})} have {why}" for why, n in table.absent(measure, {}).most_common(2)
     )
 
-
-# Markdown of limited length, and links from it into the report.
 
 _MORE = "…"
 
@@ -378,8 +372,6 @@ def _cut(text: str, most: int, shortened: Callable[[str, int], str]) -> str:
         n = min(n - 1, n * most // len(said))
     return said
 
-
-# Links from a comment into the report, where its address is known.
 
 _SAFE = "/:?[]@!$&'*+,;=%~"
 """Characters of an address that stay as they are. A parenthesis or an angle bracket would end a link of Markdown."""

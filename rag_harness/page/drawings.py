@@ -139,12 +139,10 @@ def _cell(table: SuiteTable, measure: str) -> Cell:
     return Cell(estimate_in_words(found), hint=f"n = {len(values)}")
 
 
-# A figure of measures by the turns of conversations, and beside each of them its drift.
-
 _MEASURES = ("recall@5", "answer_correctness", "expectations", "faithfulness", "retention", "token_f1")
 _MOST_MEASURES, _MOST_TURNS = 4, 8
 _ABOUT_0 = (-0.05, 0.05)
-_MEASURES_BY_TURN_NOTE = (
+_TURNS_NOTE = (
     "Bars and lines are 95 % intervals, with conversations as clusters. Drift is the change from one turn to the next, "
     "within conversations: below 0 later turns are worse."
 )
@@ -165,8 +163,8 @@ def turns(run: Run) -> Figure | None:
     drawings = [svg for each in found for svg in (_lines(each, places, shown, colours), _dots(each, shown, colours))]
     titles = [title for each in found for title in (f"{each.measure} ↑ by turn", f"drift of {each.measure}, a turn")]
     later = [_LATER.format(turn, turn.rstrip("+")) for turn in places if turn.endswith("+")]
-    notes = [_MEASURES_BY_TURN_NOTE, *later, *equal_notes(groups), *left_out(run, [*names], drawn)]
-    return Figure("Measures by turn", drawings, _measures_by_turn_table(found, places), notes, titles, "pairs")
+    notes = [_TURNS_NOTE, *later, *equal_notes(groups), *left_out(run, [*names], drawn)]
+    return Figure("Measures by turn", drawings, _turns_table(found, places), notes, titles, "pairs")
 
 
 @dataclass(frozen=True)
@@ -219,7 +217,7 @@ def _dots(found: _Measured, names: Mapping[str, str], colours: Mapping[str, int]
     return dots(Dots(ident=ident, title=title, rows=rows, include=_ABOUT_0))
 
 
-def _measures_by_turn_table(found: Sequence[_Measured], places: Sequence[str]) -> Table:
+def _turns_table(found: Sequence[_Measured], places: Sequence[str]) -> Table:
     rows = [_row(each, name, places) for each in found for name in each.tables]
     head = ("experiment", "measure", *(f"turn {turn}" for turn in places), "drift, a turn")
     return Table("figure-turns", head, rows, "Means by turn, and drift, with 95 % intervals")
@@ -340,7 +338,7 @@ def slices(run: Run) -> Figure | None:
     """Return a heat map for each experiment, one for several that are equal; None where the cases have no slices."""
     experiments = run.experiments
     measures = [name for name in (*STUDY, "factuality", *PLAIN) if any(t.has(name) for t in experiments.values())]
-    tables = {name: table for name, table in experiments.items() if 2 * len(_slices_measures(table)) > len(measures)}
+    tables = {name: table for name, table in experiments.items() if 2 * len(_sliced_measures(table)) > len(measures)}
     found = list(dict.fromkeys(each for table in tables.values() for each in _slices(table)))[:_MOST_SLICES]
     if len(found) < 2:
         return None
@@ -362,7 +360,7 @@ def slices(run: Run) -> Figure | None:
     return Figure(title, drawings, table, notes, [names[name] for name in drawn], "alike")
 
 
-def _slices_measures(table: SuiteTable) -> list[str]:
+def _sliced_measures(table: SuiteTable) -> list[str]:
     return [name for name in (*STUDY, "factuality", *PLAIN) if table.has(name)]
 
 
@@ -418,7 +416,7 @@ def risk_coverage(run: Run) -> Figure | None:
     given, wrong = "share of the answers that are given", "share of these that is wrong"
     chart = Curve(ident="risk-coverage", title=title, series=series, x_label=given, y_label=wrong)
     head = ("experiment", "answers", "AUROC", *(f"wrong in the surest {share:.0%}" for share in _SHOWN))
-    rows = [[Cell(each.experiment), *word_cells(*_stated_confidence_figures(each))] for each in run.abstentions]
+    rows = [[Cell(each.experiment), *word_cells(*_abstention_figures(each))] for each in run.abstentions]
     return _figure(run, chart, Table("figure-risk-coverage", head, rows), [*found])
 
 
@@ -440,7 +438,7 @@ def reliability(run: Run) -> Figure | None:
         reference_label="as stated",
     )
     alike = {name: run.experiments[name].are_named_alike for name in found}
-    rows = [_stated_confidence_row(name, alike[name], *each) for name, bins in found.items() for each in bins]
+    rows = [_confidence_row(name, alike[name], *each) for name, bins in found.items() for each in bins]
     head = ("experiment", "stated", "mean stated", "right", "95 % interval", "answers")
     return _figure(run, chart, Table("figure-reliability", head, rows), [*found])
 
@@ -456,7 +454,7 @@ def _thinned(each: Abstention) -> Sequence[CurvePoint]:
     return [CurvePoint(float(each.curve.coverage[at]), float(each.curve.risk[at])) for at in places]
 
 
-def _stated_confidence_figures(each: Abstention) -> list[str]:
+def _abstention_figures(each: Abstention) -> list[str]:
     told = NONE if each.auroc is None else f"{each.auroc:.3f}"
     return [f"{len(each.curve.risk):,}", told, *(f"{each.curve.risk_at(share):.1%}" for share in _SHOWN)]
 
@@ -483,13 +481,11 @@ def _points(bins: Sequence[_Bin]) -> list[CurvePoint]:
     return [CurvePoint(mean, right / n, float(n)) for _, mean, n, right in bins]
 
 
-def _stated_confidence_row(name: str, are_alike: bool, number: int, mean: float, n: int, right: int) -> list[Cell]:
+def _confidence_row(name: str, are_alike: bool, number: int, mean: float, n: int, right: int) -> list[Cell]:
     stated = f"{number / _BINS:.1f} to {(number + 1) / _BINS:.1f}"
     between = NONE if are_alike else interval_said(*clopper_pearson(right, n))
     return word_cells(name, stated, f"{mean:.3f}", f"{right / n:.3f}", between, f"{n:,}")
 
-
-# A figure of the kinds of answers: a bar and a pie, which the study's method asks for, of each experiment.
 
 _NEED_NO_CONTEXT = {CORRECT_ABSTENTION, WRONG_ABSTENTION, ANSWERED_UNANSWERABLE, UNMEASURED}
 
@@ -534,7 +530,7 @@ def _pie(ident: str, name: str, count: Counter[str], kinds: list[str]) -> str:
     return pie(Pie(ident=ident, title=f"{name}: {count.total():,} answers", slices=slices))
 
 
-_TRADE_OFFS_FEWEST = 2
+_FEWEST_EXPERIMENTS = 2
 _FRONT = "The stepped line joins the experiments that no other beats on both. Bars are 95 % intervals."
 
 
@@ -544,7 +540,7 @@ def quality_for_time(run: Run) -> Figure | None:
     Times of replayed answers are those of recorded calls, so they do not count.
     """
     points = {name: found for name, table in run.experiments.items() if (found := _time(table))}
-    return _trade_offs_figure(run, points, "time", "Quality against latency", "median time of a trial, ms", "ms")
+    return _trade_off_figure(run, points, "time", "Quality against latency", "median time of a trial, ms", "ms")
 
 
 def quality_for_money(run: Run) -> Figure | None:
@@ -552,15 +548,15 @@ def quality_for_money(run: Run) -> Figure | None:
     points = {name: found for name, table in run.experiments.items() if (found := _cost(table))}
     if not any(point.value for point in points.values()):
         return None
-    return _trade_offs_figure(run, points, "cost", "Quality against cost", "cost of a trial, USD", "usd")
+    return _trade_off_figure(run, points, "cost", "Quality against cost", "cost of a trial, USD", "usd")
 
 
-def _trade_offs_figure(
+def _trade_off_figure(
     run: Run, taken: dict[str, Estimate], ident: str, title: str, label: str, unit: str
 ) -> Figure | None:
     # An experiment without a context lacks the first measure, so what most experiments have is drawn.
     measure = max(QUALITY, key=lambda each: sum(run.tables[name].has(each) for name in taken))
-    if sum(run.tables[name].has(measure) for name in taken) < _TRADE_OFFS_FEWEST:
+    if sum(run.tables[name].has(measure) for name in taken) < _FEWEST_EXPERIMENTS:
         return None
     quality = {name: estimate(run.tables[name], measure) for name in taken}
     colours = colours_of(run)

@@ -16,8 +16,6 @@ from rag_harness.runs.gates.verdict import value_said
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.wording import joined_names
 
-# A table's means with their intervals, for charts and for tables.
-
 STUDY = ("context_precision", "faithfulness", "answer_relevancy", "g_mean")
 PLAIN = ("recall@5", "evidence_recall", "mrr@10", "token_f1")
 QUALITY = ("g_mean", "factuality", "answer_correctness", "token_f1", "recall@5")

@@ -148,9 +148,6 @@ def _linked(said: Any) -> Collection[str]:
     return below | {trial for name in ("trial", "beside") if (trial := getattr(said, name, ""))}
 
 
-# The cases of all runs, each stored once.
-
-
 class Cases:
     """Numbers the cases. Runs over the same data share them; what a simulated user said is a question of its own.
 
@@ -255,11 +252,11 @@ def _sources(claim: Mapping[str, Any]) -> list[list[Any]] | None:
     if not isinstance(sources, list):
         return None
     return [
-        [each.get("source"), each.get("value"), int(bool(each.get("cited"))), *_listed_rows_said(each)]
+        [each.get("source"), each.get("value"), int(bool(each.get("cited"))), *_quote_and_reason(each)]
         for each in sources
         if isinstance(each, Mapping)
     ]
 
 
-def _listed_rows_said(source: Mapping[str, Any]) -> tuple[str, str]:
+def _quote_and_reason(source: Mapping[str, Any]) -> tuple[str, str]:
     return str(source.get("quote", "")), str(source.get("reason", ""))

@@ -60,8 +60,6 @@ def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
-# A pool of values, each stored once and referred to by number.
-
 _T = TypeVar("_T", bound=Hashable)
 
 
@@ -208,9 +206,6 @@ def _places(text: str, chunks: Mapping[int, str]) -> Sequence[tuple[int, int, in
         if not kept or place[0] >= kept[-1][1]:
             kept.append(place)
     return kept
-
-
-# Makes what the page shows of the steps of an agent: what went in and came out, and the chunks of each search.
 
 
 def told_steps(stages: Sequence[RowStage], names: Pool[str]) -> Iterator[dict[str, Any]]:
@@ -444,7 +439,7 @@ class _Gathering:
             "version": 1,
             "block": BLOCK,
             "runs": [{"name": run.name, "date": run.manifest.date} for run in self._runs],
-            "experiments": [_index_said(run, self._runs.index(run), name) for run, name in suites],
+            "experiments": [_suite_entry(run, self._runs.index(run), name) for run, name in suites],
             "cases": self._cases.said,
             **self._columns.said(),
         }
@@ -495,7 +490,7 @@ class _Gathering:
             self._finished(_name(len(self._details) - 1), block)
 
 
-def _index_said(run: Run, place: int, name: str) -> dict[str, Any]:
+def _suite_entry(run: Run, place: int, name: str) -> dict[str, Any]:
     history = run.suites[name].history
     return {"id": name, "run": place, **({"history": history} if history else {})}
 

@@ -249,8 +249,6 @@ def _intervals(runs: Sequence[Run]) -> None:
                     table.interval(measure)
 
 
-# What a reader has to know before trusting the figures: experiments of earlier runs, and verdicts on other rows.
-
 _MADE_UP = {
     SIMULATED: "SIMULATED: a program that knows the gold answers planted faults in them at stated rates. The figures "
     "show what the harness finds, and say nothing of any model.",
@@ -381,8 +379,6 @@ def _why_none(run: Run) -> str:
         return "this folder has no summary.json of the run, which keeps the verdicts"
     return "no gate is set (`--rag-gate`, or `rag_gate` in the ini file)"
 
-
-# How a run came out, in a few words: a badge, and the status of a commit.
 
 _COLORS = {"FAIL": "red", "UNDECIDED": "yellow", "PASS": "brightgreen", "NO VERDICT": "lightgrey"}
 

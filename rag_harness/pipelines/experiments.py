@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rag_harness.core.settings.endpoints import EndpointSpec
 
 
-# Experiments by name: shipped, registered, services and configurations.
-
 # The shipped experiments are a table, ``studies/experiments.py``. Other packages register theirs under the entry point
 # ``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. The description of a service makes it an
 # experiment (``endpoint/``).
@@ -223,8 +221,6 @@ def result_name(experiment: str) -> str:
     """Return the stem of an experiment's result file."""
     return built_in().get(experiment, experiment)
 
-
-# Paths of an experiment's rows and scores.
 
 DERIVED = "derived"
 """Folder beside the result files for trials that were run again with one thing changed."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from rag_harness.core.settings.endpoints import EndpointSpec
 
 
-# Parts of experiments: data, models by role and retrieval by spec, each created on first use and shared.
-
 _T = TypeVar("_T")
 
 
@@ -234,9 +232,6 @@ class _Adapting:
     @property
     def cassettes(self) -> Cassettes:
         return self._parts.cassettes
-
-
-# Generation of answers: prompt, model call and parser; the last step of every experiment.
 
 
 class PlainAnswer(BaseModel):

@@ -408,8 +408,6 @@ def left_role(text: str, why: str) -> EndMove:
     return EndMove(f"{LEFT}: {why}: “{shown}”", out_of_role=True)
 
 
-# Makes the simulated user of a run: a script, or a model of role ``user`` where one is named.
-
 SCRIPT = "a script"
 """Who plays the user without a model."""
 

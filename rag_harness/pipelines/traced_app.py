@@ -208,9 +208,6 @@ def _as_recorded(stage: Stage, recorded_at: str, more: Iterator[float]) -> Stage
     return replace(stage, calls=tuple(done), ms=stage.ms + sum(ms for _, ms in asked))
 
 
-# An app as a pipeline: it answers, and its spans say what it searched for, found, reranked and asked of models.
-
-
 class TracedPipeline:
     """Asks an app and reads its trace.
 

@@ -17,8 +17,6 @@ from rag_harness.core.types import Case, Evidence, Expectation, ExpectedTool, Qu
 from rag_harness.records.expectations import as_json, expectations_of, in_short, needs_model
 from rag_harness.records.row import ExperimentResult, read_json, storable
 
-# Scenarios in ``queries.jsonl``: a conversation that a simulated user plays, in a line of its own.
-#
 #     {"conversation": "sim_001", "scenario": {"opening": "can i rent a tent?", "goal": "knows what three days cost",
 #      "facts": ["two adults and a child"], "asks": ["and the deposit?"], "reached": [{"contains": "€36"}],
 #      "max_turns": 6}}
@@ -160,7 +158,7 @@ def scenario_as_json(scenario: Scenario, demand: Any) -> dict[str, Any]:
 
 MOST_TOOLS = 100
 """The most expected calls of a case."""
-_EXPECTED_TOOLS_KEYS = ("name", "args")
+_TOOL_KEYS = ("name", "args")
 
 
 def tools_of(raw: object) -> tuple[tuple[ExpectedTool, ...], list[str]]:
@@ -181,8 +179,8 @@ def tools_as_json(tools: Sequence[ExpectedTool]) -> list[dict[str, Any]]:
 def _problem(raw: object) -> str:
     if not isinstance(raw, dict):
         return f'an object was expected, e.g. {{"name": "price"}}; found {in_short(raw)}'
-    if strange := [key for key in raw if key not in _EXPECTED_TOOLS_KEYS]:
-        return unknown("key", strange[0], _EXPECTED_TOOLS_KEYS)
+    if strange := [key for key in raw if key not in _TOOL_KEYS]:
+        return unknown("key", strange[0], _TOOL_KEYS)
     name = raw.get("name")
     if not isinstance(name, str) or not name.strip():
         return "name is missing: the name of the tool, a text"
@@ -195,7 +193,7 @@ def _problem(raw: object) -> str:
 
 CASES = "cases"
 """Folder beside the result files."""
-_CASES_KEYS = {"case_id", "query", "inputs", "query_type", "labels", "answerable", "ground_truth", "qrels", "evidence"}
+_CASE_KEYS = {"case_id", "query", "inputs", "query_type", "labels", "answerable", "ground_truth", "qrels", "evidence"}
 _TYPES: Mapping[str, type] = {
     **dict.fromkeys(("case_id", "query", "query_type", "ground_truth", "justification", "passage", "standalone"), str),
     **dict.fromkeys(("inputs", "labels", "qrels"), dict),
@@ -307,7 +305,7 @@ class CaseFile:
         """Return a case as the file has it. To make a million ``Case`` objects takes as long as to read their rows."""
         try:
             content = read_json(line)
-            if not content.keys() >= _CASES_KEYS:
+            if not content.keys() >= _CASE_KEYS:
                 _case(content)  # raises an error that says what is missing
             if not isinstance(content["case_id"], str) or not isinstance(content["labels"], dict):
                 _check_types(content)  # raises an error that names the field

@@ -433,7 +433,7 @@ def kept_share(found: Sequence[ExpectationResult]) -> tuple[float | None, str]:
 # The JSON Schema of a list of expectations. Each kind checks itself what it wants; the schema says which there are.
 
 _TYPES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
-_EXPECTATION_SCHEMA_BESIDE: dict[str, Schema] = {
+_COMMON_OPTIONS: dict[str, Schema] = {
     "weight": {"type": "number", "exclusiveMinimum": 0, "description": "how much it counts; 1 where it is missing"},
     "must": {"type": "boolean", "description": "without it the whole answer counts as nothing"},
 }
@@ -441,15 +441,13 @@ _EXPECTATION_SCHEMA_BESIDE: dict[str, Schema] = {
 
 def expectations_schema() -> Schema:
     """Return the schema of a list of expectations, with the kinds that are installed."""
-    demands = [_expectation_schema_demand(name, kind_of(name), {}) for name in known_kinds()]
-    beside = [_expectation_schema_demand(name, kind_of(name), _EXPECTATION_SCHEMA_BESIDE) for name in known_kinds()]
-    negated = closed(
-        {"not": one_of(*demands, about="what an answer must not do"), **_EXPECTATION_SCHEMA_BESIDE}, ["not"]
-    )
+    demands = [_kind_schema(name, kind_of(name), {}) for name in known_kinds()]
+    beside = [_kind_schema(name, kind_of(name), _COMMON_OPTIONS) for name in known_kinds()]
+    negated = closed({"not": one_of(*demands, about="what an answer must not do"), **_COMMON_OPTIONS}, ["not"])
     return list_schema(one_of(*beside, negated), "what the answer has to keep to", maxItems=MOST_EXPECTED)
 
 
-def _expectation_schema_demand(name: str, kind: ExpectationKind, beside: dict[str, Schema]) -> Schema:
+def _kind_schema(name: str, kind: ExpectationKind, beside: dict[str, Schema]) -> Schema:
     said = (type(kind).__doc__ or "").strip().partition("\n")[0]
     options = {option: _typed(types) for option, types in kind.options.items()}
     return closed({name: {"description": said} if said else {}, **options, **beside}, [name])

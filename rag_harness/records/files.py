@@ -29,8 +29,6 @@ from rag_harness.records.row import (
 )
 from rag_harness.records.scores import CAUSES, SCORES, ScoreLine, parse_score, row_digest
 
-# Files of rows, scores and prompts: appended, resumed, and checked for integrity.
-
 # One experiment's result file. It is appended row by row and resumed. All its rows have the same fingerprint.
 
 PREVIOUS = "previous"
@@ -398,9 +396,6 @@ class PromptFiles:
                 f"A prompt cannot be kept in {self._folder}: {error.strerror or error}. Make room, or choose another "
                 f"folder with --rag-output."
             ) from error
-
-
-# Validation of result files: doubles, gaps, and rows that contradict themselves.
 
 
 @dataclass

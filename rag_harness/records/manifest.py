@@ -71,8 +71,6 @@ def forget_begun(output: Path) -> None:
     (output / BEGUN).unlink(missing_ok=True)
 
 
-# What is said where somebody names a folder that holds no run.
-
 _MOST = 2_000
 """How many folders are looked at."""
 _SAID = 5
@@ -441,8 +439,6 @@ def seconds_of(said: str) -> float:
     except ValueError:
         return nan
 
-
-# Names of experiments that derive from others: own history, simulated users, repeats and panels of judges.
 
 # Names of experiments whose conversations go on from their own answers, beside ``c1``: ``c1-own`` and ``c1-sim``.
 #

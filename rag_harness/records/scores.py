@@ -26,8 +26,6 @@ from rag_harness.records.row import (
     storable,
 )
 
-# Judged scores, one line a score in ``scores/<experiment>.jsonl``.
-
 # A line says what was judged and by whom. ``row`` is a digest of the row's judged fields, ``gold`` a digest of the
 # other texts. As with rows, keys are only ever added. Readers ignore keys that they do not know.
 
@@ -201,8 +199,6 @@ def text_digest(texts: Sequence[str]) -> str:
     whole = b"".join([part for each in encoded for part in (len(each).to_bytes(8, "big"), each)])
     return blake2b(whole, digest_size=12).hexdigest()
 
-
-# Causes of failed trials, one line a trial in ``causes.jsonl``.
 
 # As with rows, keys are only ever added. Readers ignore keys that they do not know.
 

@@ -95,9 +95,6 @@ def reported_batches(embedder: CachedEmbedder, settings: Settings) -> Iterator[N
         embedder.elsewhere = None
 
 
-# ``Retrieval``: documents cut, embedded and indexed under one ``IndexSpec``, with retrievers and rerankers.
-
-
 def spec_of(settings: Settings) -> IndexSpec:
     """Return the spec of the options."""
     chunker = "whole" if settings.dataset else settings.chunker
@@ -411,8 +408,6 @@ class Rewritten(Retrieval):
         """The same."""
         return self.cut
 
-
-# Check that index and queries have vectors of the same model: one clear error instead of many failed tests.
 
 SAMPLE = 20
 _LENGTH_TOLERANCE = 1e-3

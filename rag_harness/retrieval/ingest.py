@@ -30,8 +30,6 @@ from rag_harness.models.array_store import key_of
 from rag_harness.retrieval.chunking import Chunker, ChunkingSettings, chunkers
 from rag_harness.retrieval.retrievers import searched_together
 
-# Ingest of documents: their summary, and near duplicates among their chunks.
-
 _NAMED = 5
 """Most documents without text that are named."""
 
@@ -225,8 +223,6 @@ def _same(one: Chunk, other: Chunk) -> bool:
 def _decisive(text: str) -> list[str]:
     return [found.casefold() for found in _DECIDES.findall(text)]
 
-
-# Cuts of pages into chunks: stored, made in a child process, and divided into windows for the embedder.
 
 # Cutting of pages: a short page in this process, a long one in a child process with limits.
 #

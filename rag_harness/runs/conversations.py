@@ -31,10 +31,6 @@ from rag_harness.records.scores import ScoreLine, row_digest
 from rag_harness.runs.judging import JudgedRow
 from rag_harness.runs.trial import ConversationEnd, KeepPrompt, Trial, TrialOutcome, make_row, run_trial
 
-# Conversations under way: their history, and turns that a service has received.
-
-# Turns that were sent to a service which keeps conversations: a later run knows of them before an answer came.
-
 _CUT_OFF = Failure(
     stage="ask",
     error_type="CutOff",
@@ -93,8 +89,6 @@ def was_perhaps_heard(row: ExperimentResult) -> bool:
     is_recorded = row.mode != "live" and row.error is not None and row.error.stage not in ("request", "ask")
     return not row.ok and not is_recorded
 
-
-# Conversations that go on from the pipeline's own answers: what was said before each turn, as turns are answered.
 
 SHOWN = "Sorry, something went wrong. Please ask again."
 """What a user sees where a turn has failed, and so what later turns have as its reply."""
@@ -230,8 +224,6 @@ def is_asked(row: ExperimentResult, asked: Trial) -> bool:
     return bool(row.query == storable(query.text) and row.inputs == storable(query.inputs))
 
 
-# Simulated users in a run: what they say before each turn, and whether they stay in their role.
-
 IN_ROLE = "in_role"
 """The name of the score: 1 where the user kept to its role, 0 where not, none where the judge could not tell."""
 CRITERIA = (
@@ -275,8 +267,6 @@ def verdict_in(scores: Sequence[ScoreLine], row: ExperimentResult) -> ScoreLine 
     return next((each for each in scores if each.measure == IN_ROLE and each.row == digest and each.is_final), None)
 
 
-# Asks simulated users what they say next, before each turn of a conversation that is played.
-#
 # What a model says is a row of ``c1-sim+user``, and whether it kept to its role a score of that row. Both are on the
 # disk before the turn is asked, so that a killed run pays for neither twice.
 

@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.judging import Find, PanelJudging, RowJudge
 
 
-# The engine of a run: the event loop, its jobs and their order, and the workplace that answers and judges.
-
-# Jobs that come after another: a turn of a conversation is asked when the answer before it is there.
-
 _T = TypeVar("_T")
 DependentJob = Callable[[], Coroutine[Any, Any, _T]]
 
@@ -403,9 +399,6 @@ class InlineLoop(Generic[_T]):
         self._loop.close()
 
 
-# What runs the jobs of a process, and what jobs come to.
-
-
 class NewLines(Protocol):
     """The result of a job that is not a trial of the run: scores, a repeat, a derived trial."""
 
@@ -419,8 +412,6 @@ JobResult: TypeAlias = TrialOutcome | NewLines
 """A trial's outcome, or what came of another job: who has submitted the job knows which, by its key."""
 Engine: TypeAlias = BackgroundLoop[JobResult] | InlineLoop[JobResult]
 
-
-# Repeats of a trial: answers and scores with seeds of their own.
 
 JUDGE_SEEDS = 100
 """Number of seeds for the judgements of one answer. The next answer's seeds begin after them."""

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.golden_suite import GoldenSuite
 
 
-# Everything that changes a result, in one digest per experiment.
-
-
 def fingerprint_parts(
     experiment: Experiment, settings: Settings, queries_digest: str, documents: str = ""
 ) -> dict[str, Any]:

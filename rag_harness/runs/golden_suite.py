@@ -106,8 +106,6 @@ def _passage(entry: GoldenEntry, gold: Gold, chunks: Mapping[str, Chunk]) -> str
     return first.text[:200] if first else ""
 
 
-# The golden suite's pipeline: it retrieves and generates nothing.
-
 DEPTH = 100
 """Hits that are searched for the expected document, so that a miss can report the document's rank."""
 

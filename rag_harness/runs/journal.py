@@ -36,8 +36,6 @@ from rag_harness.records.files import (
 from rag_harness.records.row import ExperimentResult, row_or_none, rows_in
 from rag_harness.records.scores import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
 
-# The journal of a run: finished trials on disk before anybody reads them, one file for each process.
-
 # A process holds a lock beside its file as long as it lives; any death frees the lock. A file whose lock is free
 # belongs to no process, and its rows may be taken over.
 
@@ -260,8 +258,6 @@ def tidy(folder: Path) -> None:
                 lock.release()
 
 
-# Rows and scores of earlier and of interrupted runs that a run need not make again.
-
 _Key = tuple[str, str, str]
 
 
@@ -445,8 +441,6 @@ def _lines_in_files(output: Path) -> dict[int, Path]:
     return found
 
 
-# Interrupted runs of what is asked in each run: what they have left, and whether a run goes on with it.
-#
 # A run of such an experiment opens a series, or goes on with the open one. A run that finishes closes it. The series is
 # part of the fingerprint, so that rows of another series count as rows of other code.
 

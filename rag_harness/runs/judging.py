@@ -56,8 +56,6 @@ from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import Author, ScoreLine, row_digest, text_digest
 from rag_harness.runs.engine import AskJudge
 
-# What a judge is given of a row: the answer, the question with its conversation, the texts to judge it by.
-
 
 def material_of(row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure], pages: Sequence[str]) -> Material:
     """Return the material of a row. ``pages`` are the texts of the relevant documents, where a measure reads them.
@@ -357,7 +355,7 @@ class RowJudge:
         wanted = _Wanted(measure, row_digest(row), gold)
         known = find(row.experiment, wanted.line(row, author, Score(None)).key) if self._reuses(measure) else None
         if known is not None and known.gold == gold:
-            return JudgedRow(author, {measure.name: _row_judging_score(known)})
+            return JudgedRow(author, {measure.name: _score_of_line(known)})
         with spending() as spent:
             score = asked if isinstance(asked, Score) else (await self._ask(asked, [measure], 0))[measure.name]
         return JudgedRow(author, {measure.name: score}, (wanted.line(row, author, score).line(),), spent)
@@ -378,7 +376,7 @@ class RowJudge:
         left = [one for one in wanted if one.measure.name not in known or known[one.measure.name].gold != one.gold]
         said = await self._ask(material, [one.measure for one in left], turn)
         lines = [one.line(row, author, said[one.measure.name], turn).line() for one in left]
-        return {name: _row_judging_score(line) for name, line in known.items()} | dict(said), lines
+        return {name: _score_of_line(line) for name, line in known.items()} | dict(said), lines
 
     def _reuses(self, measure: JudgedMeasure) -> bool:
         """Return whether an earlier score of a measure may be reused. It may not after the judge has failed."""
@@ -485,7 +483,7 @@ def _needs_pages(measure: JudgedMeasure) -> bool:
     return any(isinstance(ask, Support) and ask.source == "gold_pages" for ask in measure.asks)
 
 
-def _row_judging_score(line: ScoreLine) -> Score:
+def _score_of_line(line: ScoreLine) -> Score:
     return Score(line.value, line.reason, line.detail, line.undefined)
 
 

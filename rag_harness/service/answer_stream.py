@@ -17,8 +17,6 @@ from rag_harness.models.calls import CallListener
 from rag_harness.pipelines.trace import watching
 from rag_harness.service.citations import section_of
 
-# Reads the answer in a model's JSON while the JSON is being written.
-
 _T = TypeVar("_T")
 _Say = Callable[[str], object]
 _Reading = Generator[re.Pattern[str], str, _T]
@@ -156,8 +154,6 @@ def _passed_over(first: str) -> _Reading[str]:
         if depth == 0 and piece in (",", "}"):
             return piece
 
-
-# The events before an answer is complete: its sources, and its words as the model writes them.
 
 Name = Literal["retrieval", "token", "replace", "citation", "verdict", "done", "error"]
 

@@ -68,8 +68,6 @@ class Options:
     otlp: str = ""
 
 
-# Conversations that the server keeps in memory, of each key apart.
-
 # They have limits, so that no tenant can take the memory of others: where there is too much, the oldest of those go who
 # have the most.
 
@@ -212,10 +210,6 @@ def inputs_of(conversation: str, said: Sequence[Mapping[str, str]]) -> dict[str,
     return {"conversation": conversation, "turn": turn, **history}
 
 
-# The state that the routes of a server share: its collections, and the loop on which experiments answer.
-
-# The event loop on which experiments answer, in a thread of its own.
-#
 # HTTP has the other loop. So requests are read, refused and written while pipelines compute. An experiment that blocks
 # its loop holds up other answers, but neither ``/health`` nor a refusal.
 

@@ -25,8 +25,6 @@ from rag_harness.service.keys import NOBODY_ELSE, Principal, Rates, Scope
 from rag_harness.service.middleware import AnsweringPlaces
 from rag_harness.service.problems import ProblemError
 
-# Protects a server without keys: it may listen on this machine only, and only this machine's user may ask.
-#
 # A page in a browser on this machine is not this machine's user. The page can reach 127.0.0.1 under its own name (DNS
 # rebinding), and can send forms there from any site. So the headers Host, Origin and Sec-Fetch-Site are checked.
 
@@ -142,8 +140,6 @@ def _elsewhere(header: str) -> ProblemError:
         f"127.0.0.1 or localhost, or have its owner make a key.",
     )
 
-
-# Finds out who asks and whether they may, before a byte of the request's body is read.
 
 # These two are for the OpenAPI page. The keys themselves are read below.
 _bearer = HTTPBearer(auto_error=False, description="a key made by `rag-harness keys create`", scheme_name="key")

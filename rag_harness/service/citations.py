@@ -15,8 +15,6 @@ from rag_harness.core.text.sentences import Span, sentence_spans, stripped
 from rag_harness.core.text.terms import CITATION, cited_sources, terms
 from rag_harness.core.types import UNMARKED, Chunk, Document, Hit
 
-# The sentences, items and rows of a document that the service shows behind a claim: of Markdown as it is written.
-
 _LINE = re.compile(r"[^\n]*\n?")
 _ALONE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\||```|~~~|[-*_]{3,}[ \t]*$)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•>]|\d{1,3}[.)])[ \t]")

@@ -96,8 +96,6 @@ def _statements(script: str) -> list[str]:
     return statements
 
 
-# SQLite with one writer thread: works that wait together share a transaction, and are safe once it is committed.
-#
 # Readers never wait for the writer (write-ahead log, https://www.sqlite.org/wal.html). With ``synchronous=NORMAL``,
 # commits survive any end of the process. A power cut may lose the last commits, but does not damage the file.
 

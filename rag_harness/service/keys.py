@@ -22,8 +22,6 @@ from rag_harness.core.files import now
 from rag_harness.service.database import Database
 from rag_harness.service.problems import ProblemError
 
-# The keys of a service: principals and scopes, quotas and rates.
-
 # The principal of a request: the holder of a key, or the user of this machine if no key was made.
 
 COLLECTION = "[a-z0-9][a-z0-9_-]{0,62}"

@@ -22,8 +22,6 @@ from rag_harness.pipelines.traced_app import KeptTrace, kept_trace
 from rag_harness.service.database import DATABASE, Database
 from rag_harness.service.observations import FAILED
 
-# From traces to rows of ``queries.jsonl`` for people to label: failures of the service become test cases.
-
 THUMBS_DOWN, ABSTAINED, WARNED, BROKEN, OTHERS = "thumbs-down", "abstained", "warned", "failed", "any"
 LABELLING_REASONS = (THUMBS_DOWN, BROKEN, ABSTAINED, WARNED, OTHERS)
 """Why a question is picked, the strongest reason first. A question with several reasons counts under the first."""
@@ -235,9 +233,6 @@ def _logged(row: sqlite3.Row) -> Logged:
     began = datetime.fromtimestamp(row["began"], timezone.utc).isoformat(timespec="seconds")
     said = row["question"], json.loads(row["inputs"] or "{}")
     return Logged(row["id"], began, row["decision"], row["confidence"], row["thumb"], row["comment"], *said)
-
-
-# Questions by the traces of a file, in the form for labelling, with answers of any experiment.
 
 
 class ExportedQuestions:

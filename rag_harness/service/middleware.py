@@ -30,10 +30,6 @@ from rag_harness.service.app_state import MIB, Options
 from rag_harness.service.database import StateError
 from rag_harness.service.problems import ProblemError, no_room, shortened
 
-# Bodies of requests: count, time and check them before any parser sees them.
-
-# Checks the bytes of JSON before any parser sees them: nesting, charset, half characters, numbers.
-
 MOST_LEVELS = 64
 _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -286,8 +282,6 @@ def _declared(scope: Scope) -> int:
     return int(said) if said.isdigit() and len(said) < 20 else 0
 
 
-# The middleware of an application.
-#
 # Headers, errors as problem+json, limits of questions at once, and clients that leave.
 
 # From errors to problem+json. No traceback and no path is sent, and texts of others are shortened.
@@ -356,8 +350,6 @@ def _refused(error: HTTPException) -> ProblemError:
     code, detail = _KNOWN.get(error.status_code, ("refused", shortened(str(error.detail))))
     return ProblemError(error.status_code, code, detail, dict(error.headers or {}))
 
-
-# The headers of every answer: the id of its trace, and protections against misuse in browsers.
 
 # A page sets its own policy, which is kept. No CORS header is ever sent, so pages of other sites cannot read answers.
 _ALWAYS = {

@@ -25,8 +25,6 @@ from rag_harness.service.corpus.document_table import CollectionSize, total_size
 from rag_harness.service.middleware import CLIENT_LEFT
 from rag_harness.service.observations import FAILED, LEFT, Observed
 
-# The log of a service, without keys, written by a thread of its own.
-
 # Writes log lines to a stream in a thread of its own, so that logging never waits for a slow reader.
 
 _MOST_WAITING = 10_000
@@ -216,8 +214,6 @@ def _through_the_root(name: str) -> Callable[[], None]:
 
     return undo
 
-
-# Counts and times of a service for Prometheus, and the count of every request.
 
 # A set of labels that cannot grow without limit.
 

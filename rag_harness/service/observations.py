@@ -267,8 +267,6 @@ def _seconds(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
 
 
-# From a question's stages and calls to spans.
-#
 # A pipeline measures how long stages and calls take, and notes their order, but not when each began. So a span begins
 # where the span before it ends, and ``rag_harness.starts`` is ``inferred``. A replayed call has the length in its
 # recording, and a stage that calls models has the length of its calls. So spans may end after their question does, or

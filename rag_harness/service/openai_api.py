@@ -218,7 +218,7 @@ class _Stream:
             self.citations.append(event.data)
         elif event.name == "done":
             yield from self._last(event.data)
-        elif text := _openai_shape_text(event):
+        elif text := _text_of_event(event):
             self.before = self.sent + len(WITHDRAWN) if event.name == "replace" else self.before
             self.sent += len(text)
             yield self.completion.chunk({"content": text})
@@ -230,7 +230,7 @@ class _Stream:
             yield {**self.completion.envelope("chat.completion.chunk"), "choices": [], "usage": body["usage"]}
 
 
-def _openai_shape_text(event: AnswerEvent) -> str:
+def _text_of_event(event: AnswerEvent) -> str:
     """Return the text that an event adds to the stream."""
     if event.name == "replace":
         return f"{WITHDRAWN}{event.data['answer']}"

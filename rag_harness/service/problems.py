@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-# The error that a client is told: problem+json (RFC 9457), without a traceback or a path.
-
 """Error numbers of the system for a full disk."""
 _MOST_CHARACTERS = 200
 _PHRASES = {each.value: each.phrase for each in HTTPStatus}

@@ -39,8 +39,6 @@ from rag_harness.service.problems import ProblemError, no_room, shortened
 from rag_harness.service.questions import QuestionUnderWay, ReadInputs, ServiceQuestion, query_too_long
 from rag_harness.service.schemas import AnswerAgain, Answered, Asked, Conversation, Doc, Docs, Health, Rating, Ready
 
-# What every route reads from a request.
-
 InCollection = Annotated[
     str | None, Query(pattern=f"^{COLLECTION}$", description="of a key that is bound to none: which one")
 ]
@@ -169,8 +167,6 @@ async def query(
     response.headers["Server-Timing"] = f"pipeline;dur={found.pipeline_ms:.1f}"
     return found.shown()
 
-
-# ``/conversations``: the server keeps what is said in one, for clients that do not.
 
 conversations_router: APIRouter = APIRouter(prefix="/conversations", tags=["questions"], route_class=GuardedRoute)
 ConversationAsks = Annotated[Principal, Depends(asks("query"))]
@@ -391,8 +387,6 @@ def _answered(request: Request, file: _File) -> Response:
         return Response(status_code=304, headers=headers)
     return Response(file.content, media_type=file.kind, headers=headers)
 
-
-# ``/traces`` and ``/metrics``: what was done for questions, and the ratings of the answers.
 
 traces_router: APIRouter = APIRouter(tags=["traces"], route_class=GuardedRoute)
 TraceAsks = Annotated[Principal, Depends(asks("query"))]

@@ -77,8 +77,6 @@ def create_app(opening: OpenService) -> FastAPI:
     return app
 
 
-# The collections of a server that is starting: requests before the documents are loaded get 503.
-
 _COME_BACK_S = 5
 
 
@@ -155,8 +153,6 @@ def ending_within(seconds: float, leave: Callable[[], None]) -> Iterator[type[uv
             late.join()
 
 
-# How uvicorn listens: limits for slow clients, for clients that do not read, and for the number of connections.
-#
 # uvicorn has no time limit for a request's headers, and none for a client that does not read its answer.
 
 _MOST_HEADERS = 16 << 10
@@ -413,8 +409,6 @@ def _answering_once(app: Asgi) -> Asgi:
 
     return once
 
-
-# One server: its state folder, its parts, and uvicorn around the application.
 
 # Imported late where it is used. If it is missing, the error should come at the start and name it.
 

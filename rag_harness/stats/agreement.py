@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from rag_harness.stats.inputs import Floats, UndefinedError, Values, finite, floats, pairs_of
 
-# Agreement of any number of raters, some of whom skip items; and the agreement of a rater with itself.
-
 Level: TypeAlias = Literal["nominal", "interval"]
 """Whether values are categories, or numbers with distances."""
 Items: TypeAlias = Sequence[Sequence[float]]

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from rag_harness.stats.inputs import Floats, Interval, checked_confidence
 
-# Distributions without scipy: Student's t, beta, binomial and hypergeometric.
-
 # Student's t, beta and binomial, from the regularised incomplete beta function: the core does not depend on scipy.
 
 _TINY = 1e-300
@@ -139,8 +137,6 @@ def _log_choose(logs: Floats, n: int, k: npt.NDArray[np.intp]) -> Floats:
     return np.asarray(logs[n] - logs[k] - logs[n - k])
 
 
-# Proportions: exact bounds of a share, and the chance that all of k tries are right (pass^k).
-
 _HALVINGS = 50
 """Bisections of a share's range: the bound is then exact to 1e-15."""
 
@@ -210,8 +206,6 @@ def _first(holds: Callable[[int], bool], most: int) -> int:
     return low
 
 
-# Several tries of each case: the chance that all of k are right, the worst of k, and how often two disagree.
-#
 # A case has n tries, and k of them are drawn without replacement. Each function returns one number a case, the mean
 # over all draws. That is an unbiased estimate of what k new tries of the case come to. So a mean over cases has one
 # value a case, and its bounds count cases, not tries.

@@ -9,8 +9,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-# Checks the input of this package's functions, and turns it into arrays.
-
 Values: TypeAlias = "Sequence[float] | npt.NDArray[np.float64]"
 Floats = npt.NDArray[np.float64]
 
@@ -77,8 +75,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-
-# Draws a bounded number of random numbers at a time.
 
 _CHUNK = 1 << 20
 """Random numbers in memory at once: 8 MB of indices, and as much of the values that they choose."""

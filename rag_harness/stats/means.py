@@ -28,8 +28,6 @@ from rag_harness.stats.inputs import (
     positive,
 )
 
-# Means and their intervals: bounded values, Student's t, bootstrap and clustered standard errors.
-
 # Means that do not depend on the order of values.
 
 
@@ -211,7 +209,7 @@ def bounded_bounds(
     array, tail = within(values, span), 1 - checked_confidence(confidence)
     resamples = max(DRAWS if resamples is None else positive(resamples), min(ceil(_BEYOND / tail), _MOST_DRAWS))
     if clusters is not None:
-        return _bounded_drawn(*_grouped(array, clusters), span, tail, resamples, seed)
+        return _resampled_bounds(*_grouped(array, clusters), span, tail, resamples, seed)
     if len(array) >= MANY_VALUES:
         return _of_many(array, span, tail, resamples, seed)
     return _of_few(array.tobytes(), span, tail, resamples, seed)
@@ -219,10 +217,10 @@ def bounded_bounds(
 
 @lru_cache(maxsize=64)  # experiments that differ only in their answers have equal values for retrieval
 def _of_few(values: bytes, span: ValueRange, tail: float, resamples: int, seed: int) -> Interval:
-    return _bounded_drawn(*_grouped(np.frombuffer(values), None), span, tail, resamples, seed)
+    return _resampled_bounds(*_grouped(np.frombuffer(values), None), span, tail, resamples, seed)
 
 
-def _bounded_drawn(
+def _resampled_bounds(
     sums: ClusterSums, counts: Floats, span: ValueRange, tail: float, resamples: int, seed: int
 ) -> Interval:
     # The unseen case has the mean size of the clusters.
@@ -296,9 +294,6 @@ def _grouped(array: Floats, clusters: Sequence[Hashable] | None) -> tuple[Cluste
         return sums, np.ones(len(sums.sizes))
     distinct, counts = np.unique(array, return_counts=True)
     return ClusterSums(np.ones(len(distinct)), distinct), counts.astype(float)
-
-
-# Bounds of a mean whose values have no known range: Student's t, with and without a term for skewness.
 
 
 def t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence[Hashable] | None = None) -> Interval:
@@ -453,9 +448,6 @@ def of_these(bounds: Interval, array: Floats, span: ValueRange | None, populatio
     return Interval(max(low, float(least)), min(high, float(most)))
 
 
-# Quantiles with distribution-free intervals, also for clusters and for differences.
-
-
 def quantile(ordered: Sequence[float], share: float) -> float:
     """Return the value that ``share`` of the ordered values do not exceed (nearest rank); 0 where there are none."""
     if not ordered:
@@ -481,8 +473,6 @@ def quantile_interval(values: Values, share: float, confidence: float = 0.95) ->
     high = int(np.argmax(at_most >= 1 - tail)) + 1
     return Interval(float(ordered[low - 1]) if low else -inf, float(ordered[high - 1]) if high <= n else inf)
 
-
-# The bootstrap of a quantile's difference for many cases, without drawing all cases.
 
 MANY_CASES = 20_000
 """Number of cases from which this is faster."""

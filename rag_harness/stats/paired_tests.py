@@ -36,8 +36,6 @@ from rag_harness.stats.means import (
     standard_error,
 )
 
-# Paired comparison of values of the same cases.
-#
 # Differences, intervals, p-values and corrections for multiple tests.
 
 # Bounds of a mean difference over the same cases. They decide which of two is better.
@@ -407,8 +405,6 @@ def _checked(p_values: Sequence[float], who: str) -> Floats:
         raise ValueError(f"{who} needs p-values from 0 to 1; got {p.min():g} to {p.max():g}.")
     return p
 
-
-# Number of cases that a bound needs to separate a mean from a threshold, by simulated runs.
 
 # Each simulated run has cases like the observed ones. Its bound is computed from the run's moments, because 10,000
 # weights for each of some hundred runs would take minutes. Student's bound has a formula. Gaffke's is computed from the

@@ -23,8 +23,6 @@ from rag_harness.stats.inputs import (
 )
 from rag_harness.stats.means import members_of
 
-# Prediction-powered inference (PPI++): the mean label of all items, from few labels and a judge's scores of all.
-
 # PPI++ from sums over clusters, so that ten thousand resamples are one matrix product.
 
 _NO_SPREAD = 1e-12
@@ -211,8 +209,6 @@ def _with_rest(drawn: Weighed, rest: UnlabelledSums, rng: np.random.Generator) -
 def _held(low: float, high: float) -> Interval:
     return Interval(float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1)))
 
-
-# Selective prediction: risk over coverage, and a threshold that guarantees a risk.
 
 _MOST_THRESHOLDS = 100
 _MOST_ANSWERS = 10_000_000

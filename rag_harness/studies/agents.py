@@ -22,8 +22,6 @@ from rag_harness.studies.retail import MOST_SEARCHES, FilteredRag, filtered, pla
 __all__ = ["DATA", "build_a1", "build_a1_once"]
 
 
-# Looks at what an agent has found, and says what to search for next: by rules, over words of the question alone.
-
 COVERED = 0.75
 """The share of a part's words, by weight, that one chunk has to have. With less, nothing was found for the part."""
 FEWEST_MISSING = 2

@@ -239,8 +239,6 @@ def build_c1(parts: RunParts) -> Experiment:
     return conversing("c1", parts, rewriting)
 
 
-# The two ways to search in a conversation without rewriting: the words of the turn alone, and all that was said.
-
 BYTES_A_TOKEN = 2
 """Bytes of a token, for the length of a text that an embedder reads whole. An English token has about four."""
 
@@ -295,9 +293,6 @@ def _joined(query: Query) -> str:
 def build_c1_full(parts: RunParts) -> Experiment:
     """Return this experiment."""
     return conversing("c1-full", parts, lambda _parts, retrieval: JoinedTurns(retrieval.embedder.max_tokens))
-
-
-# C1 that searches for the words of the turn alone.
 
 
 def build_c1_lastturn(parts: RunParts) -> Experiment:

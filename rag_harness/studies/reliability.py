@@ -116,8 +116,6 @@ def _short(claim: str) -> str:
     return plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]} …"
 
 
-# The pipeline's own replies: it found too little, or is not sure enough.
-
 TALK = "Hello. Ask me a question, and I will look it up in the documents."
 TOO_LITTLE = "I don't know. The documents that I found do not match the question well enough."
 NOT_SURE = "I don't know. I have found something, but I am not sure enough that it answers the question."
@@ -183,8 +181,6 @@ def understood(text: str) -> Understood:
         intent = "command" if _ORDERS.match(text) and "?" not in text else "question"
     return Understood(told(text) or UNKNOWN_LANGUAGE, intent)
 
-
-# The pipeline of the reliability engine: all steps in their order, with every decision noted in the row.
 
 UNVERIFIED = tuple((name, "not verified") for name in FROM_ANSWER)
 DECLINED = tuple((name, "nothing was answered") for name in FROM_ANSWER)

@@ -25,8 +25,6 @@ from rag_harness.pipelines.parts import read_answer, response_format
 from rag_harness.pipelines.trace import Trace
 from rag_harness.studies.reliability_retrieval import Signals, decisions_of
 
-# Verification of an answer: support, contradictions, a second answer, and the confidence from them.
-
 MOST_TOKENS = 2048
 """Tokens of a reply: some twenty contradictions with their quotes."""
 _MOST = 20
@@ -286,8 +284,6 @@ def _listed(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else [str(each) for each in value or ()]
 
 
-# Asks the same question a second time, to see whether the answer stays the same.
-
 TEMPERATURE = 0.7
 """The temperature of the second answer, if the reader has one."""
 
@@ -325,10 +321,6 @@ class SecondAsking:
             return None, f"the second answer cannot be read: {error}"
         return (0.0 if other.abstained else claims_agreement(answer.text, other.text)), ""
 
-
-# The confidence in an answer: by a calibration on gold if it fits the pipeline, else by a fixed formula.
-
-# How confident to be in an answer: by a calibration on gold if it fits this pipeline, else by a fixed formula.
 
 CALIBRATE_AGAIN = "rag-harness reliability calibrate OUTPUT"
 

@@ -21,8 +21,6 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.builder import spec_of
 from rag_harness.retrieval.retrievers import RerankedRetriever, fused
 
-# E1: no retrieval; the model answers from its own knowledge.
-
 
 @dataclass(frozen=True)
 class Baseline:
@@ -344,8 +342,6 @@ def _noted(searches: list[str], outcome: str, why: str, trace: Trace) -> list[st
 def _same(search: str) -> str:
     return " ".join(search.casefold().split())
 
-
-# E4 with a planning step before retrieval: does planning help?
 
 SOURCE = "planned"
 """The source of a chunk that several fused searches have found."""

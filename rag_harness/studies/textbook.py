@@ -221,8 +221,6 @@ def _mentions(text: str) -> Iterator[tuple[str, int | None, int]]:
         yield (f"Module {module}, " if module is not None else "") + f"Chapter {chapter}", module, chapter
 
 
-# The assistant's own replies: it found nothing, or an answer should be checked.
-
 TITLES = 3
 """How many sections are suggested."""
 NOTHING_FOUND = "I couldn't find relevant content."

@@ -149,8 +149,6 @@ def _words(text: str) -> Sequence[str]:
     return compared_words(text)
 
 
-# Finds the sections that hold a selected text, anywhere in the book: the cosine of the question may not find them.
-
 LOOKED_AT = 20
 """How many sections are looked at: those with most of the selection's words, by BM25."""
 MOST = 5
@@ -348,8 +346,6 @@ def different_titles(chunks: Iterable[Chunk], most: int) -> list[str]:
             break
     return list(found)
 
-
-# Summaries of sections, written by a chat model of role ``writer`` before the first question; ``t5`` searches them.
 
 PROMPTS = "t5.summary"
 EMPTY, TOO_LONG = "empty", "longer than the section"

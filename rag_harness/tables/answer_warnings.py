@@ -34,10 +34,6 @@ from rag_harness.tables.blocks import MOST_ERRORS, Origin, Origins
 from rag_harness.tables.suite_table import CaseState, Column, SuiteTable
 from rag_harness.tables.wording import counted, short
 
-# The provenance of the answers behind figures, and runs that left no results.
-
-# Says in words where the answers behind a run's figures come from.
-
 _SKEW = 3600.0
 """Seconds by which the clocks of two machines may differ."""
 _DAY = 86400.0
@@ -287,12 +283,8 @@ def _why(begun: BegunRun) -> str:
     return why if why.endswith((".", "!", "?")) else f"{why}."
 
 
-# Warnings beside the figures of answers.
-#
 # Wrong answers and declines, contexts of other text, unreviewed questions, errors.
 
-# The share of wrong answers beside that of wrong declines. ``correct`` counts both against an experiment.
-#
 # A pipeline that declines every question gives no wrong answer, so the two figures are shown together.
 
 WRONG = "wrong"
@@ -441,8 +433,6 @@ def count_wrong(tables: Mapping[str, SuiteTable]) -> str:
     return f"{sum(each.wrong for each in found):,} wrong{more}"
 
 
-# What figures of answers do not show by themselves: contexts without the words of their page, refusals in other words.
-#
 # Terminal, page and comment say it in the same sentences.
 
 _SHARE = 0.05

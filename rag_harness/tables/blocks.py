@@ -178,8 +178,6 @@ def _scored(measure: RowMeasure, kept: StoredCase, row: ExperimentResult) -> Sco
         return Score(None, f"no value, for the measure raised {type(error).__name__}: {error}")
 
 
-# Turns lines of judged scores into a block of arrays.
-#
 # A block holds every score of a known case, of any judge and any row. The table decides which of them count.
 
 _WHOLE = ("position", "measure", "version", "author", "repeat", "absent")

@@ -384,7 +384,7 @@ def brief_of(
         answered=answered(experiments, manifest),
         gates=gates_state(gates, selected, causes, k, unchecked),
         fields=fields_of(experiments, manifest.suites, headline),
-        shortfalls=shortfalls(experiments, causes, _brief_failed(gates, k)),
+        shortfalls=shortfalls(experiments, causes, _failed_gates(gates, k)),
         tables=experiments,
         was_explained=bool(manifest.settings.get("attribute")) and bool(now & experiments.keys()),
         failures=failures_of(selected, manifest, unchecked or {}),
@@ -401,6 +401,6 @@ def _headline(manifest: RunManifest, gates: Sequence[Mapping[str, Any]], suites:
     return Headline(named, list(gated))
 
 
-def _brief_failed(gates: Sequence[Mapping[str, Any]], k: int) -> list[Gate]:
+def _failed_gates(gates: Sequence[Mapping[str, Any]], k: int) -> list[Gate]:
     read = (gate_or_none(said["gate"], k) for said in gates if said["state"] == "failed")
     return [gate for gate in read if gate is not None]

@@ -122,7 +122,7 @@ def _listed(head: str, cases: Sequence[str], width: int) -> str:
     return f"{head}{len(cases)} cases"
 
 
-_COMPARED_HEADER = ("", "before", "now", *PAIR_COLUMNS)
+_PAIRED_HEADER = ("", "before", "now", *PAIR_COLUMNS)
 
 
 def compared_lines(before: SavedRun, now: SavedRun, measures: Sequence[str] = (), width: int = WIDTH) -> list[str]:
@@ -136,7 +136,7 @@ def compared_lines(before: SavedRun, now: SavedRun, measures: Sequence[str] = ()
     if measures and not found.changes:
         return [_nothing(compare(*both), measures)]
     diff = run_diff(found)
-    body = [line for suite in open_suites(diff) for line in _compared_suite(diff, suite, before, now, width)]
+    body = [line for suite in open_suites(diff) for line in _paired_suite(diff, suite, before, now, width)]
     return [cut_line(line, width) for line in [*head_lines(diff, width), *body, *quiet_lines(diff)]]
 
 
@@ -145,7 +145,7 @@ def _nothing(both: Comparison, measures: Sequence[str]) -> str:
     return f"nothing to compare in {', '.join(measures)}; both runs have {known}" if known else "nothing to compare"
 
 
-def _compared_suite(diff: RunDiff, suite: str, before: SavedRun, now: SavedRun, width: int) -> Iterator[str]:
+def _paired_suite(diff: RunDiff, suite: str, before: SavedRun, now: SavedRun, width: int) -> Iterator[str]:
     rows = diff.rows(suite)
     if rows:
         yield from _table(rows, suite, before, now, width)
@@ -159,7 +159,7 @@ def _table(rows: Sequence[MeasureChange], suite: str, before: SavedRun, now: Sav
     found = [paired_of(*sides, row.measure, clusters)._replace(interval=row.interval) for row in rows]
     yield f"{cut(suite, NAME)}: p and interval by Holm for {_differing(sum(row.is_tested for row in rows))}"
     p_t = _by_t(rows, found)
-    lines = [_COMPARED_HEADER, *(_compared_cells(row, pair, p) for row, pair, p in zip(rows, found, p_t, strict=True))]
+    lines = [_PAIRED_HEADER, *(_paired_cells(row, pair, p) for row, pair, p in zip(rows, found, p_t, strict=True))]
     yield from table(narrowed(lines, width, (0, 1, 2, 4, 5, 8)))
     for row, pair in zip(rows, found, strict=True):
         if pair.reason and row.is_tested:
@@ -170,7 +170,7 @@ def _differing(count: int) -> str:
     return "the 1 tested measure that differs" if count == 1 else f"the {count} tested measures that differ"
 
 
-def _compared_cells(change: MeasureChange, found: Paired, p_t: float | None) -> list[str]:
+def _paired_cells(change: MeasureChange, found: Paired, p_t: float | None) -> list[str]:
     name = f"  {cut(measure_said(change.measure), NAME)}"
     said = figures(found, p_t, change.p)
     said = said if change.is_tested else [*said[:-1], "not tested"]

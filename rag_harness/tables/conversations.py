@@ -31,8 +31,6 @@ from rag_harness.stats.means import mean_or_none
 from rag_harness.tables.suite_table import TURN, CaseState, Column, SuiteTable
 from rag_harness.tables.wording import counted
 
-# The outcomes of conversations that simulated users play: how they ended, at their goal or not, and what users cost.
-
 AT_LIMIT, UNFINISHED = "the most turns were asked", "not finished"
 _MOST_NAMED = 3
 
@@ -403,8 +401,6 @@ def rules_over_conversations(rules: GateRules, suites: Mapping[str, Conversation
     return replace(rules, clusters=lambda suite: suites[suite].cluster_by_case)
 
 
-# A measure by the turns of conversations: its mean at each turn, and how much it changes from one turn to the next.
-#
 # Terminal, ``summary.json`` and page read it. Public: ``by_turn`` and ``drift_of``.
 
 FEW_TURNS = 4

@@ -162,8 +162,6 @@ def _without_column(measure: Measure, ok: Mask, applies: Mask) -> MeasureArrays:
     return MeasureArrays(values, absent, _REASONS)
 
 
-# Composite measures, computed for many rows at once.
-
 _A_VALUE: Reason = ("", True)
 
 

@@ -268,7 +268,7 @@ def _lines(noise: Noise) -> Iterator[str]:
         yield "  error: as of cases of their own. Some of these are alike, turns of a conversation: it is larger"
     yield from _reasons(noise.measures)
     yield from _advice(told)
-    yield from _noise_lines_flaky(noise)
+    yield from _flaky_lines(noise)
 
 
 def _cost(noise: Noise) -> str:
@@ -316,7 +316,7 @@ def _advice(told: Sequence[MeasureNoise]) -> Iterator[str]:
     yield from (f"  buy more {BUY[part]} for {', '.join(names)}" for part, names in said.items())
 
 
-def _noise_lines_flaky(noise: Noise) -> Iterator[str]:
+def _flaky_lines(noise: Noise) -> Iterator[str]:
     if noise.answers < 2:
         return
     if not noise.is_checked:

@@ -25,8 +25,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import SHORT_MEASURE_NAMES, table
 from rag_harness.tables.wording import better_named
 
-# Pairwise significance tests of all experiments on every judged measure, and their lines for the terminal.
-
 # Compares every pair of experiments on every judged measure, over the same cases, with significance tests.
 #
 # There are two families of tests, each with Holm's correction. One is the study's: ``g_mean`` and the risk, which is
@@ -388,8 +386,6 @@ def _reasons(cells: Sequence[PairDifference]) -> Iterator[str]:
     for reason, names in by_reason.items():
         yield from wrap(f"no test of {', '.join(names)}: {reason}", _WIDTH, subsequent_indent="  ")
 
-
-# The power of a run: differences that it can detect, and the cases that a difference needs.
 
 USUAL_MEASURES = ("recall@5", "mrr@10", "token_f1")
 """Measures that are shown for a run without judgements."""

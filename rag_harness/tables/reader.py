@@ -48,8 +48,6 @@ from rag_harness.tables.requested_measures import measures_of
 from rag_harness.tables.suite_table import CaseState, Column, SuiteTable, clusters_in
 from rag_harness.tables.wording import many_errors_said
 
-# Read the files of an output folder into a table for each suite.
-
 MeasuresOf = Callable[[str], Sequence[Measure]]
 """Returns the measures that are wanted of a suite."""
 _UNMET = {"retrieval": "no retrieval", "answer": "no answer"}
@@ -227,9 +225,6 @@ def _which(cases: CaseFile, is_one: Callable[[str], bool], every: bool) -> Mask:
     if every:
         return np.ones(len(cases.ids), np.bool_)
     return np.fromiter(map(is_one, cases.ids), np.bool_, len(cases.ids))
-
-
-# Saved runs for comparison: write, check and read them, with the measures that were requested.
 
 
 def asked_measures(output: Path, manifest: RunManifest, suite: str) -> list[Measure]:

@@ -191,8 +191,6 @@ def _of_rows(measures: Sequence[JudgedMeasure]) -> list[JudgedMeasure]:
     return [each for each in measures if not isinstance(each, LateMeasure)]
 
 
-# Reads ``--rag-slices``: keys of the queries, and the measures that experiments are compared on.
-
 _EXAMPLE = "Example: 'query_type, topic: recall@5'."
 
 

@@ -348,7 +348,7 @@ def _are(changes: Sequence[MeasureChange], alike: str = "") -> str:
 #
 # Terminal, page and Markdown show the same sentences. Every number in them is in the tables below them, too.
 
-_RUN_DIFF_SENTENCES_NAMED = 4
+_MOST_NAMED = 4
 _DIFFERENCES = 6
 _MOVED = 3
 """Experiments of which the moved questions are named."""
@@ -402,8 +402,7 @@ def _partly_measured(diff: RunDiff, same: Sequence[MeasureChange]) -> Sentence:
     """Say that what can be compared is the same, and that some measures have values in one of the runs alone."""
     both = f"Only in part comparable: {_measures(len(same), 'has', 'have')} the same value in both runs, in each of"
     alone = [
-        f"{listed(names, _RUN_DIFF_SENTENCES_NAMED)} of {cut_name(name)} "
-        f"{'has' if len(names) == 1 else 'have'} values only {whose}"
+        f"{listed(names, _MOST_NAMED)} of {cut_name(name)} {'has' if len(names) == 1 else 'have'} values only {whose}"
         for name, whose, names in diff.found.alone
     ]
     return Sentence(f"{both} {range_said(same)}; {'; '.join(alone)}.", "unsure")
@@ -419,7 +418,7 @@ def _rest(diff: RunDiff) -> Iterator[Sentence]:
     sure = [*diff.answers, *diff.spent]
     if len(sure) > 1:
         yield Sentence(" ".join(_by_direction(sure)))
-    yield from _run_diff_sentences_seen(diff)
+    yield from _untested_sentences(diff)
     if sure:
         yield from _unchanged(diff)
         yield from assumed_said(diff)
@@ -436,19 +435,19 @@ def assumed_said(diff: RunDiff) -> Iterator[Sentence]:
         yield Sentence(f"A change is sure only {describe_missed(fewest.assumed, fewest.unit)}.")
 
 
-def _run_diff_sentences_seen(diff: RunDiff) -> Iterator[Sentence]:
+def _untested_sentences(diff: RunDiff) -> Iterator[Sentence]:
     """Name the measures that differ and are not tested; the tables have their values."""
     if diff.seen:
         names = list(dict.fromkeys(cut_name(change.measure) for change in diff.seen))
-        yield Sentence(f"Seen, not tested: {listed(names, _RUN_DIFF_SENTENCES_NAMED)}.")
+        yield Sentence(f"Seen, not tested: {listed(names, _MOST_NAMED)}.")
 
 
 def moved_said(change: MeasureChange) -> Sentence:
     """Say how many questions got better and worse, and name the first of them, the worse ones first."""
     counts = [f"{len(change.gained)} better", f"{len(change.lost)} worse"]
     names = [f"{case} (worse)" for case in change.lost] + list(change.gained)
-    more = len(names) - _RUN_DIFF_SENTENCES_NAMED
-    shown = ", ".join([*names[:_RUN_DIFF_SENTENCES_NAMED], *([f"{more} more"] if more > 0 else [])])
+    more = len(names) - _MOST_NAMED
+    shown = ", ".join([*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
     tone: Tone = "bad" if change.is_surely_worse else ""
     return Sentence(f"{named(change)}: {', '.join(counts)}: {shown}.", tone)
 
@@ -467,8 +466,8 @@ def talks_said(change: MeasureChange) -> Sentence:
     """Name the conversations of a suite that got worse, each with its first turn that did."""
     found = change.conversations
     assert found
-    named = [f"{cut_name(each.conversation)} from turn {each.turn}" for each in found.worse[:_RUN_DIFF_SENTENCES_NAMED]]
-    more = len(found.worse) - _RUN_DIFF_SENTENCES_NAMED
+    named = [f"{cut_name(each.conversation)} from turn {each.turn}" for each in found.worse[:_MOST_NAMED]]
+    more = len(found.worse) - _MOST_NAMED
     shown = joined_names([*named, f"{more} more"] if more > 0 else named)
     better = f"; {found.better} got better" if found.better else ""
     of = f"{len(found.worse)} of {counted(found.total, 'conversation')} of {cut_name(change.suite)}"
@@ -526,17 +525,13 @@ def _by_direction(changes: Sequence[MeasureChange]) -> Iterator[str]:
                 suites.setdefault(change.suite, []).append(change.measure)
         if suites:
             named = [f"{_names(names)} of {cut_name(suite)}" for suite, names in suites.items()]
-            more = len(named) - _RUN_DIFF_SENTENCES_NAMED
-            shown = [*named[:_RUN_DIFF_SENTENCES_NAMED], f"measures of {more} more"] if more > 0 else named
+            more = len(named) - _MOST_NAMED
+            shown = [*named[:_MOST_NAMED], f"measures of {more} more"] if more > 0 else named
             yield f"{word}: {joined_names(shown)}."
 
 
 def _names(names: Sequence[str]) -> str:
-    return (
-        f"{len(names)} measures"
-        if len(names) > _RUN_DIFF_SENTENCES_NAMED
-        else joined_names([cut_name(name) for name in names])
-    )
+    return f"{len(names)} measures" if len(names) > _MOST_NAMED else joined_names([cut_name(name) for name in names])
 
 
 def _measures(count: int, one: str = "is", many: str = "are") -> str:

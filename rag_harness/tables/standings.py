@@ -476,9 +476,6 @@ def _cut(line: str) -> str:
     return line.rstrip() if len(line.rstrip()) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 
 
-# Finds the best experiments on a measure by significance tests, not by means alone.
-
-
 def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[PairDifference]) -> frozenset[str]:
     """Return the experiments that are better than every other with values of ``measure``; empty where there is none.
 
@@ -640,13 +637,18 @@ def fields_of(
     """Return a field for each data, that with the most experiments first."""
     tables = that_answer(tables)
     rivals = by_data(tables, suites)
-    wanted = {data: _leads_wanted(mine, headline) for data, mine in rivals.items()}
+    wanted = {data: _compared_measures(mine, headline) for data, mine in rivals.items()}
     found = standings_over_all(tables, suites, {data: wanted[data] for data in rivals if len(rivals[data]) > 1})
     fields = [
         Field(
             data,
             list(mine),
-            [_leads_lead(each, tables) for measure in wanted[data] for each in found.found if _is(each, data, measure)],
+            [
+                _lead_over_nearest(each, tables)
+                for measure in wanted[data]
+                for each in found.found
+                if _is(each, data, measure)
+            ],
             equal_groups(mine),
             found.tests,
         )
@@ -659,7 +661,7 @@ def _is(standing: SliceStanding, data: str, measure: str) -> bool:
     return standing.data == data and standing.measure == measure
 
 
-def _leads_wanted(tables: Mapping[str, SuiteTable], headline: Headline) -> list[str]:
+def _compared_measures(tables: Mapping[str, SuiteTable], headline: Headline) -> list[str]:
     """Return what is compared: wrong answers, the headline, what is found.
 
     The headline is what the project names, else what gates are on, else what judges said, else one usual measure.
@@ -680,7 +682,7 @@ def _most_have(tables: Mapping[str, SuiteTable], measures: Sequence[str]) -> lis
     return [max(found, key=lambda name: found[name])] if any(found.values()) else []
 
 
-def _leads_lead(standing: SliceStanding, tables: Mapping[str, SuiteTable]) -> Lead:
+def _lead_over_nearest(standing: SliceStanding, tables: Mapping[str, SuiteTable]) -> Lead:
     others = [cell for cell in standing.against if cell.found is not None and not cell.is_level]
     nearest = next(iter([*(cell for cell in others if cell in standing.open), *others]), None)
     return Lead(standing, nearest, _more(standing, nearest, tables) if nearest in standing.open else None)

@@ -34,8 +34,6 @@ from rag_harness.stats.means import mean_of
 from rag_harness.tables.blocks import Totals
 from rag_harness.tables.wording import many_errors_said
 
-# Clusters of cases: turns of one conversation, questions about one page, or cases with one label.
-
 SOURCE_PAGE = "source_page"
 """Cluster by the first relevant document of a case."""
 _CONVERSATION_KEYS = (CONVERSATION, "conversation_id")
@@ -126,9 +124,6 @@ def check_cluster(suite: str, cases: Iterable[Labelled], key: str) -> None:
         known.update(dict.fromkeys(labels))
     choices = ", ".join([SOURCE_PAGE, CONVERSATION, *known])
     raise SettingsError(f"--rag-cluster={key}: no case of {suite} has it. Use one of: {choices}.")
-
-
-# The table of a suite: the state of each case, and the values of its measures.
 
 
 @dataclass(frozen=True, slots=True)

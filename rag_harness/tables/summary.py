@@ -361,7 +361,7 @@ def stage_lines(tables: TablesByName) -> list[str]:
     stages = [stage for stage in STAGES if any(stage in times for times in found.values())]
     if not stages:
         return []
-    cells = [(name, *(_speed_cell(times.get(stage)) for stage in stages)) for name, times in found.items()]
+    cells = [(name, *(_quantiles_cell(times.get(stage)) for stage in stages)) for name, times in found.items()]
     return table([("p50/p95/p99 ms", *stages), *cells])
 
 
@@ -445,7 +445,7 @@ def _there(times: npt.NDArray[np.float64]) -> list[float]:
     return found
 
 
-def _speed_cell(quantiles: Mapping[str, float] | None) -> str:
+def _quantiles_cell(quantiles: Mapping[str, float] | None) -> str:
     return "/".join(_milliseconds(value) for value in quantiles.values()) if quantiles else "-"
 
 

@@ -127,9 +127,6 @@ def text_or_none(value: str | None) -> str | None:
     return (value if value.isascii() else storable(value)) if value else None
 
 
-# The trials of a run as flat records with the same columns, for tables that people work with.
-
-
 class TrialRecords:
     """The trials of the last run in ``output``: suites by name, in each the cases in their order.
 

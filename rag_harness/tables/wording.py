@@ -13,8 +13,6 @@ from rag_harness.evaluation.measures import Measure, measure_named
 from rag_harness.records.golden_result import FoundHit, RetrievalResult
 from rag_harness.records.row import ExperimentResult
 
-# Wording for people: numbers, amounts and names, and the better side of a measure.
-
 _NAMED, _LONGEST = 3, 40
 
 
@@ -144,8 +142,6 @@ def number_or_dash(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-# Messages of failed trials, and of misses of the golden suite.
-
 # Describes a miss of the golden suite in words: short, aligned, at most 100 columns wide.
 
 TERMINAL_WIDTH = 100
@@ -242,7 +238,7 @@ def cut(text: str, width: int) -> str:
 # The message of a failed trial: what was asked, what was found, why it failed, and what shows the whole trial.
 
 WIDTH = 80
-_FAILED_MESSAGE_LABEL = 9
+_MESSAGE_LABEL = 9
 _MOST_LINES = 6
 """Of an error: its last words often say what to do."""
 _MOST_NAMED = 3
@@ -271,19 +267,15 @@ def entry_failed(result: RetrievalResult, command: str) -> str:
 def others_alike(trials: Sequence[str]) -> str:
     """Return the line that says which other trials failed for the same reason."""
     named = ", ".join([*trials[:_MOST_NAMED], *(["…"] if len(trials) > _MOST_NAMED else [])])
-    return f"{'alike':{_FAILED_MESSAGE_LABEL}}{len(trials):,} more: {named}"
+    return f"{'alike':{_MESSAGE_LABEL}}{len(trials):,} more: {named}"
 
 
 def _message(asked: str, found: str, why: Sequence[str], command: str) -> str:
-    said = [("asked", cut(asked, WIDTH - _FAILED_MESSAGE_LABEL)), ("found", cut(found, WIDTH - _FAILED_MESSAGE_LABEL))]
+    said = [("asked", cut(asked, WIDTH - _MESSAGE_LABEL)), ("found", cut(found, WIDTH - _MESSAGE_LABEL))]
     reasons = [("" if number else "why", line) for number, line in enumerate(why)]
-    return "\n".join(
-        f"{label:{_FAILED_MESSAGE_LABEL}}{text}" for label, text in [*said, *reasons, ("command", command)]
-    )
+    return "\n".join(f"{label:{_MESSAGE_LABEL}}{text}" for label, text in [*said, *reasons, ("command", command)])
 
 
 def _wrapped(text: str) -> list[str]:
     flat = " ".join(text.split())
-    return textwrap.wrap(
-        flat, WIDTH - _FAILED_MESSAGE_LABEL, break_on_hyphens=False, max_lines=_MOST_LINES, placeholder=" …"
-    )
+    return textwrap.wrap(flat, WIDTH - _MESSAGE_LABEL, break_on_hyphens=False, max_lines=_MOST_LINES, placeholder=" …")

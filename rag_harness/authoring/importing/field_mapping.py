@@ -40,8 +40,6 @@ from rag_harness.data.source_records import (
     value_at,
 )
 
-# What is known of a tool's records: which of its fields is which of ours, and what has no counterpart.
-
 _BY_ANY_NAME = ("query", "ground_truth")
 
 

@@ -544,8 +544,6 @@ SOURCES: Mapping[str, Reader] = {
 """How the file of a tool is read, by the tool's name."""
 
 
-# Guesses which tool has written a file, by its name and the fields of its first record.
-
 _TABLE = "csv"
 _OF_PROMPTFOO = ("vars", "assert", "tests", "prompts", "providers")
 _COLUMNS = (

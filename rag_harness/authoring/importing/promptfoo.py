@@ -33,8 +33,6 @@ from rag_harness.core.files import FILE
 from rag_harness.data.source_records import MEANINGS, ListCellError, field_meant, given, plain_text, texts_of
 from rag_harness.records.row import storable
 
-# Assertions of promptfoo as expectations; what has no counterpart is noted with its reason.
-
 _USUAL_LIKENESS = 0.75
 _SHOWN = 40
 _CHANGED = ("transform", "contextTransform")

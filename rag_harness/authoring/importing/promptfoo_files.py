@@ -275,8 +275,6 @@ def with_variables(test: Mapping[str, Any], folder: Path, where: str, notes: Not
     return {**test, "vars": variables}
 
 
-# Finds the tests of a config or a test file, with what its defaults add and each combination of its variables.
-#
 # Code is not run and nothing is fetched: tests that come of code or of the web are noted.
 
 YAML = (".yaml", ".yml")
@@ -312,7 +310,7 @@ def tests_in(file: Path, notes: Notes) -> Iterator[FoundTest]:
     if isinstance(read.value, dict) and _OF_CONFIGS & read.value.keys():
         yield from _of_config(file, read, notes)
     else:
-        yield from _expanded(_config_tests_listed(file, read, notes))
+        yield from _expanded(_tests_in_config(file, read, notes))
 
 
 def _of_config(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
@@ -365,14 +363,14 @@ def _of_named(file: Path, name: str, where: str, notes: Notes) -> Iterator[Found
         notes.lose(f"tests in a file that is not read, {known}", where)
         return
     for each in _named(file, name, where):
-        yield from _of_rows(each) if is_table(each) else _config_tests_listed(each, _read(each), notes)
+        yield from _of_rows(each) if is_table(each) else _tests_in_config(each, _read(each), notes)
 
 
 def _of_rows(file: Path) -> Iterator[FoundTest]:
     yield from (FoundTest(each.where, row_as_test(each.values)) for each in records_in(file))
 
 
-def _config_tests_listed(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
+def _tests_in_config(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
     entries = read.value if isinstance(read.value, list) else [read.value]
     for number, each in enumerate(entries):
         where = read.place(number)

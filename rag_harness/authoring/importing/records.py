@@ -18,8 +18,6 @@ from rag_harness.records.cases import tools_of
 from rag_harness.records.expectations import MOST_EXPECTED, expectations_of
 from rag_harness.records.row import storable
 
-# A question as a file of another tool has it, before its evidence is looked for.
-
 
 @dataclass(frozen=True, slots=True)
 class SaidBefore:
@@ -321,8 +319,6 @@ def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((text for name in names if (text := plain_text(values.get(name)))), "")
 
 
-# Calls of tools that a record expects, as ``tools`` of a line has them: ``{"name": …, "args": {…}}``.
-#
 # ragas writes ``name`` and ``args``, deepeval ``name`` and ``input_parameters``, both in JSON or as Python prints it.
 
 _ARGUMENTS = ("args", "input_parameters", "inputParameters", "arguments")
@@ -366,7 +362,7 @@ def _call(stated: Any) -> Any:
 
 # The labels of an imported question: what else its record says, as far as it is short.
 
-_LABELS_LONGEST = 2_000
+_LONGEST_LABEL = 2_000
 """The most characters of a label as JSON: vectors and pages are none."""
 
 
@@ -377,8 +373,8 @@ def labels_of(values: Mapping[str, Any], where: str, notes: Notes) -> dict[str, 
         plain = storable(value)
         if not name or plain in (None, "", [], {}):
             continue
-        if len(json.dumps(plain)) > _LABELS_LONGEST:
-            notes.lose(f"{name}: longer than {_LABELS_LONGEST:,} characters, so it is no label", where)
+        if len(json.dumps(plain)) > _LONGEST_LABEL:
+            notes.lose(f"{name}: longer than {_LONGEST_LABEL:,} characters, so it is no label", where)
         else:
             found[str(name)] = plain
     return found

@@ -180,7 +180,7 @@ RAGAS = SourceFields(
 _EXPECT = "expect"
 
 
-def _tables_expected(values: Mapping[str, Any]) -> Sequence[Demand]:
+def _expectations_in_column(values: Mapping[str, Any]) -> Sequence[Demand]:
     """Return the expectations of a column that has them as lines of questions do."""
     stated = structured(values.get(_EXPECT))
     listed = stated if isinstance(stated, list) else [stated]
@@ -198,15 +198,13 @@ TABLE = SourceFields(
     objects=("metadata",),
     read_otherwise=(_EXPECT,),
     separator="|",
-    expected=_tables_expected,
+    expected=_expectations_in_column,
 )  # fmt: skip
 """The fields of a table."""
 HUGGING_FACE = replace(TABLE, name="hf")
 """The same, of a data set in a folder."""
 
 
-# Exports of annotation tools: tasks of Label Studio, records of Argilla.
-#
 # https://labelstud.io/guide/export, https://docs.argilla.io/latest/how_to_guides/import_export
 
 AnnotationRecords = Sequence[Mapping[str, Any]]

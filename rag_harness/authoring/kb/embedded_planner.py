@@ -23,8 +23,6 @@ from rag_harness.core.errors import DataError
 from rag_harness.core.settings.profiles import parsed_toml
 from rag_harness.core.text.comparison import slug
 
-# Domains for plans without a model: TOML files of things and topics, in ``domains``.
-#
 # An axis is a kind of thing; the names of its things are combinations of parts. Each thing of an axis gets its topics.
 # A topic has facts (``kind: The <subject> is [value].``, with gaps that ``phrases`` fills), a table, and steps. A step
 # that begins with ``?`` may be left out.
@@ -292,10 +290,10 @@ def drafted_page(dealt: Dealt, kind: str, seed: int, versions: bool) -> Draft:
         dealt.topic.category,
         kind,
         (dealt.names["thing"], dealt.topic.title, dealt.topic.category),
-        tuple(map(_drafting_fact, ids, told)),
+        tuple(map(_planned_fact, ids, told)),
         (_table(dealt, chance),) if kind != "logical" else (),
         _steps(dealt, chance) if kind != "tabular" else (),
-        _drafting_fact(ids[place], _older(told[place], templates[place], dealt.names, chance)) if versions else None,
+        _planned_fact(ids[place], _older(told[place], templates[place], dealt.names, chance)) if versions else None,
     )
 
 
@@ -318,7 +316,7 @@ def _older(told: FactTemplate, template: FactTemplate, names: Mapping[str, str],
     return replace(told, value=value)
 
 
-def _drafting_fact(fact_id: str, told: FactTemplate) -> PlannedFact:
+def _planned_fact(fact_id: str, told: FactTemplate) -> PlannedFact:
     marked = f"{told.before}{told.value}{told.after}"
     (subject,) = _SUBJECT.findall(marked)
     statement = marked.replace("<", "").replace(">", "")
@@ -431,7 +429,7 @@ def arranged(drafts: Sequence[Draft], wanted: PlanRequest, title: str, planned_b
 def _versions(draft: Draft, goals: Sequence[str], seed: int) -> Iterator[PlanPage]:
     """Yield the current page and the outdated page that it replaced."""
     chance = Random(f"{seed} {draft.id} versions")
-    current, outdated = (_arranging_day(*days, chance) for days in (_CURRENT, _OUTDATED))
+    current, outdated = (_random_date(*days, chance) for days in (_CURRENT, _OUTDATED))
     drawn = bool(draft.steps) and chance.randrange(_DRAWN_IN) == 0
     if draft.older is None:
         yield _page(draft, "1", current, goals, drawn)
@@ -477,7 +475,7 @@ def _pair(outdated: PlanPage, current: PlanPage) -> VersionPair:
     return VersionPair(outdated=outdated.id, current=current.id, conflicts=conflicts)
 
 
-def _arranging_day(first: date, last: date, chance: Random) -> date:
+def _random_date(first: date, last: date, chance: Random) -> date:
     return first + timedelta(days=chance.randint(0, (last - first).days))
 
 

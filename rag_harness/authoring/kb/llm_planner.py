@@ -23,8 +23,6 @@ from rag_harness.core.protocols import ChatModel
 from rag_harness.core.text.comparison import compared_words, slug, with_single_blanks
 from rag_harness.models.prompts import Fault, Prompts, ask_until_right, json_of
 
-# Makes many model calls at one time, until all are made or it is clear that the model does not answer.
-
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 PATIENCE = 4

@@ -71,8 +71,6 @@ def heading_faults(page: PlanPage, written: Page) -> Iterator[str]:
         yield f"{page.filename} has no section. Put headings of the second level (##) over its parts."
 
 
-# Checks that a page states what is planned: facts and steps word for word, tables by cell, no other figures.
-
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SHOWN = 5
 """How many figures a fault names."""
@@ -231,9 +229,6 @@ def _unbalanced(line: str) -> str:
     return opened[-1] if opened else ""
 
 
-# Checks that need only the pages: Markdown, links, anchors, tables.
-
-
 def check_pages(material: Material) -> list[CheckResult]:
     """Return the checks of the pages themselves."""
     return [_markdown(material), _links(material), _tables(material)]
@@ -363,7 +358,7 @@ def find_mermaid(folder: Path) -> Path:
 def _really_parsed(diagrams: Sequence[str], package: Path) -> Parsed:
     # The parser drops comments together with their lines, and then counts lines wrongly.
     answer = _ask_node([_COMMENT.sub("", text) for text in diagrams], package)
-    problems = [_mermaid_problem(text, message) for text, message in zip(diagrams, answer["results"], strict=True)]
+    problems = [_parser_error(text, message) for text, message in zip(diagrams, answer["results"], strict=True)]
     return Parsed(problems, f"parsed by npm mermaid {answer['version']}")
 
 
@@ -387,7 +382,7 @@ def _ask_node(diagrams: Sequence[str], package: Path) -> dict[str, list[str | No
     return answer
 
 
-def _mermaid_problem(text: str, message: str | None) -> TextAtLine | None:
+def _parser_error(text: str, message: str | None) -> TextAtLine | None:
     if message is None:
         return None
     found = _LINE.search(message)
@@ -396,9 +391,6 @@ def _mermaid_problem(text: str, message: str | None) -> TextAtLine | None:
     said = " ".join(part.strip() for part in message.splitlines() if part.strip(" -^"))
     said = _EXPECTING.sub("is unexpected:", _PLACE.sub("", said))
     return TextAtLine(line, f"the parser says: {said[:200].rstrip('.')}.")
-
-
-# Says which languages the pages are in, and what is not checked of those that are not English.
 
 
 def check_languages(material: Material) -> list[CheckResult]:
@@ -422,7 +414,7 @@ _LIMIT = 500
 def flowchart(material: Material) -> str:
     """Return the graph. Links in both directions are one edge with two heads; an outdated page is dashed."""
     nodes = {name: f"p{number}" for number, name in enumerate(material.pages, 1)}
-    edges = [*_topology_links(material, nodes), *_successions(material, nodes)]
+    edges = [*_one_way_links(material, nodes), *_successions(material, nodes)]
     lines = ["flowchart LR", *_warning(len(edges)), *_categories(material, nodes), *edges, *_marks(material, nodes)]
     return "\n".join(lines) + "\n"
 
@@ -459,7 +451,7 @@ def _versioned(material: Material, name: str) -> bool:
     return material.status(name) == "outdated" or bool(material.planned[name].supersedes)
 
 
-def _topology_links(material: Material, nodes: dict[str, str]) -> Iterator[str]:
+def _one_way_links(material: Material, nodes: dict[str, str]) -> Iterator[str]:
     links = {name: links_of(material, page) for name, page in material.pages.items()}
     for name, goals in links.items():
         for goal in goals:

@@ -69,8 +69,6 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
 
-# Makes sections from tables and steps, each with an introductory line.
-
 _TABLE = (
     "Find the {first} in the first column.",
     "There is one row for each {first}.",
@@ -209,7 +207,7 @@ _OF_KIND = {
     "condition": ("Conditions", "Rules", "Requirements", "Rules and exceptions"),
 }
 _OTHERS = ("Further points", "Other points", "Details", "Particulars", "Points to note", "Main points", "More details")
-_FACTS_LEADS = (
+_FACT_LEADS = (
     "In detail:",
     "The following holds:",
     "Point by point:",
@@ -268,7 +266,7 @@ def _prose(group: Group, chance: Random) -> list[str]:
 
 
 def _bullets(group: Group, chance: Random) -> list[str]:
-    return [*filter(None, [chance.choice(_FACTS_LEADS)]), _items(group, chance)]
+    return [*filter(None, [chance.choice(_FACT_LEADS)]), _items(group, chance)]
 
 
 def _first_alone(group: Group, chance: Random) -> list[str]:

@@ -193,9 +193,6 @@ def _plain(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
-# Checks a page before it is accepted: it follows the plan, is not a copy, and agrees with its other version.
-
-
 class WrittenPageReader:
     """Reads pages as they come, and remembers them in place of the folder: an accepted page is known at once."""
 
@@ -223,8 +220,6 @@ def _content(text: str) -> str:
     title, _, rest = body_of(text).partition("\n")
     return text_digest(fold(rest if title.startswith("# ") else f"{title}\n{rest}"))
 
-
-# The folder of the written pages: which files are ours, which are already right, which a person has edited.
 
 _LOCK = ".kb-generate.lock"
 _NAMED = 3

@@ -199,10 +199,10 @@ def plan_text(plan: Plan) -> str:
     told = plan.model_dump(exclude_none=True)
     head = {key: told.pop(key) for key in _HEAD if key in told}
     pages, pairs = told.pop("pages"), told.pop("version_pairs", ())
-    return "\n".join(_plan_text_lines({**head, **told, "pages": pages, "version_pairs": pairs}, "")) + "\n"
+    return "\n".join(_json_lines({**head, **told, "pages": pages, "version_pairs": pairs}, "")) + "\n"
 
 
-def _plan_text_lines(value: Any, indent: str, before: str = "", after: str = "") -> Iterator[str]:
+def _json_lines(value: Any, indent: str, before: str = "", after: str = "") -> Iterator[str]:
     """Yield a value as JSON: on one line if it contains no other list or object."""
     if not _broken(value):
         yield f"{indent}{before}{_json(value)}{after}"
@@ -211,7 +211,7 @@ def _plan_text_lines(value: Any, indent: str, before: str = "", after: str = "")
     yield f"{indent}{before}{opening}"
     entries = _entries(value)
     for number, (key, each) in enumerate(entries, 1):
-        yield from _plan_text_lines(each, indent + _INDENT, key, "," if number < len(entries) else "")
+        yield from _json_lines(each, indent + _INDENT, key, "," if number < len(entries) else "")
     yield f"{indent}{closing}{after}"
 
 

@@ -96,9 +96,6 @@ def _filename(name: str, files: set[str]) -> Iterator[str]:
         yield f"stands below {min(folders)!r}, which is a page. Name another folder."
 
 
-# Faults of version pairs: an outdated page and its successor may differ only in what is planned.
-
-
 def succession_faults(plan: Plan) -> _Faults:
     """Yield the id of a page, or nothing, and what is wrong with how it replaces another page."""
     for pair in plan.version_pairs or ():
@@ -367,7 +364,7 @@ def check_plan_files(material: Material) -> list[CheckResult]:
         "plan": _files,
         "categories": _categories,
         "kinds": _kinds,
-        "planned links": _plan_links,
+        "planned links": _link_problems,
     }
     results = [planned(name, material, problems) for name, problems in checks.items()]
     if material.plan_problems:
@@ -398,8 +395,8 @@ def entry(material: Material, plan: Plan, page: PlanPage) -> str:
 
 
 def _files(material: Material, plan: Plan) -> _Problems:
-    yield from _plan_twice(material, plan, "id", lambda page: page.id)
-    yield from _plan_twice(material, plan, "filename", lambda page: page.filename)
+    yield from _duplicate_problems(material, plan, "id", lambda page: page.id)
+    yield from _duplicate_problems(material, plan, "filename", lambda page: page.filename)
     if plan.num_pages not in (None, len(plan.pages)):
         what = f"num_pages is {plan.num_pages}, but {len(plan.pages)} pages are planned. Correct one of them."
         yield material.at(PLAN_FILE), what
@@ -416,7 +413,7 @@ def _files(material: Material, plan: Plan) -> _Problems:
         yield material.at(PLAN_FILE, plan.line_of(name)), f"{name}: {fault}"
 
 
-def _plan_twice(material: Material, plan: Plan, key: str, value_of: Callable[[PlanPage], str]) -> _Problems:
+def _duplicate_problems(material: Material, plan: Plan, key: str, value_of: Callable[[PlanPage], str]) -> _Problems:
     for value, pages in repeated(plan, value_of):
         for nth in range(1, len(pages)):
             first = plan.line_of(value)
@@ -443,15 +440,13 @@ def _kinds(material: Material, plan: Plan) -> _Problems:
             yield entry(material, plan, page), problem
 
 
-def _plan_links(material: Material, plan: Plan) -> _Problems:
+def _link_problems(material: Material, plan: Plan) -> _Problems:
     for page in plan.pages:
         written = material.pages.get(page.filename)
         if page.links_to is not None and written:
             for problem in link_faults(page, plan, links_of(material, written)):
                 yield entry(material, plan, page), problem
 
-
-# Checks that the two pages of a version pair differ only in the planned facts, as far as their text shows.
 
 _FIGURES = re.compile(r"\d+")
 
@@ -578,7 +573,7 @@ def _versions(material: Material, plan: Plan) -> _Problems:
         outdated, current = plan.page(pair.outdated), plan.page(pair.current)
         if outdated and current and outdated is not current:
             where = entry(material, plan, outdated)
-            yield from ((where, problem) for problem in _version_pairs_marks(outdated, current))
+            yield from ((where, problem) for problem in _status_problems(outdated, current))
             yield from _conflicts(material, pair, outdated, current)
         elif not (outdated and current):
             missing = pair.current if outdated else pair.outdated
@@ -587,7 +582,7 @@ def _versions(material: Material, plan: Plan) -> _Problems:
         yield entry(material, plan, page), f"{page.id} {fault}"
 
 
-def _version_pairs_marks(outdated: PlanPage, current: PlanPage) -> Iterator[str]:
+def _status_problems(outdated: PlanPage, current: PlanPage) -> Iterator[str]:
     if outdated.status != "outdated":
         yield (
             f"{outdated.id} is the outdated page of a version pair, but its status is {outdated.status!r}. "

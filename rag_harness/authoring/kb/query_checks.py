@@ -42,8 +42,6 @@ from rag_harness.data.record_files import is_table
 from rag_harness.evaluation.expectations.rubrics import fact_of
 from rag_harness.records.expectations import AnswerSeen, Source, expectations_of, kind_of, looked_at, tells_by_words
 
-# Checks that a quote is in the file that it names.
-
 
 def check_quote(check: CheckResult, material: Material, where: str, filename: str, quote: str) -> None:
     """Add a finding if ``quote`` is not in the page, or is there with other white space."""
@@ -286,7 +284,7 @@ _LATER = re.compile(
     re.I,
 )
 _TURN = re.compile(r"\b(?:in|see|at|of) turn (\d{1,4})\b", re.I)
-_TURNS_SHOWN = 60
+_TURN_WIDTH = 60
 
 
 def turns(read: ParsedFile[QueryLine]) -> list[CheckResult]:
@@ -312,7 +310,7 @@ def _problems(query: QueryLine) -> Iterator[str]:
     for mark in filter(None, (_CITED.search(said), _CITED.search(reply))):
         yield f"holds the mark of a citation, {mark[0]!r}, of a source that no later turn is given. Take it out."
     if later := _LATER.search(said) or _later_turn(query):
-        yield f"speaks of a later turn, {later[0][:_TURNS_SHOWN]!r}. Nobody has heard it yet: say it otherwise."
+        yield f"speaks of a later turn, {later[0][:_TURN_WIDTH]!r}. Nobody has heard it yet: say it otherwise."
     if query.turn == 1 and query.standalone.strip() not in ("", said):
         yield "is the first turn, and has a standalone question of other words. It stands alone itself: leave that out."
 

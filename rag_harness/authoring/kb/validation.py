@@ -16,8 +16,6 @@ from rag_harness.core.progress import uncollected
 from rag_harness.core.text.comparison import with_single_blanks
 from rag_harness.core.text.shingles import Hashing, Resemblances, candidates, signature
 
-# Near-duplicate pages, and paragraphs that two pages share.
-
 THRESHOLD = 0.3
 """From this Jaccard similarity on, two pages are listed. It compares the sets of three-word runs."""
 _SAME = 0.9
@@ -96,9 +94,6 @@ def _pairs(words: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str, float]
 
 def _list(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
-# Validate a knowledge base with its questions and golden set, and draw its links.
 
 
 def validate(

@@ -121,8 +121,6 @@ def _known() -> Forms:
     return read_forms()
 
 
-# Adds the topic to a question whose own words leave it open.
-
 ENOUGH = 4
 """From so many content words on, a question needs no topic."""
 RARE, VERY_RARE = 4.0, 5.5
@@ -412,8 +410,6 @@ def _greater(pair: tuple[Fact, Fact]) -> int | None:
     return None if one == other else int(other > one)
 
 
-# Questions from facts of two pages that neither answers alone: comparisons, and two facts about one thing.
-
 MULTI_HOP = "multi_hop"
 SHARED = 4.2
 """Two questions with a common word of this rarity, in nats, are about one thing; less in a small collection."""
@@ -485,7 +481,7 @@ def _joined(
         halves = [question_for_fact(fact, chance) for fact in (one, other)]
         shares = _shared(halves[0], halves[1], collection) >= _least(collection) or weight >= LED
         if shares and not any(map(fault_of_half, (one, other), halves, [collection] * 2)):
-            return _multi_hop_both(one, other, halves, chance)
+            return _two_part_question(one, other, halves, chance)
     return None
 
 
@@ -504,7 +500,7 @@ def _shared(one: str, other: str, collection: DocumentCollection) -> float:
     return max([0.0, *rarest[:1], sum(rarest) * TWO])
 
 
-def _multi_hop_both(one: Fact, other: Fact, halves: Sequence[str], chance: Random) -> Draft:
+def _two_part_question(one: Fact, other: Fact, halves: Sequence[str], chance: Random) -> Draft:
     def said(parts: Sequence[str]) -> str:
         return sentence(f"{parts[0].rstrip('?')}, and {parts[1][:1].lower()}{parts[1][1:]}")
 

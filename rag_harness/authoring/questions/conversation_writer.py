@@ -142,8 +142,6 @@ def _kinds(may_change: bool, used: Counter[str], chance: Random) -> tuple[str, .
     return tuple(kinds)
 
 
-# Filters of turns: the words of a follow-up do not say what it is about, and the question that stands alone does.
-
 NAMES_IT = "a follow-up names what it should leave out"
 LEADS = "the words of a follow-up lead to its page by themselves"
 SAYS_ALL = "a follow-up says as much as the question that stands alone"

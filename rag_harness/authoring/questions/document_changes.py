@@ -245,7 +245,7 @@ def _with_marks(text: str, start: int, end: int) -> str:
 
 
 PROPOSED = 3
-_PAGES_LOOKED_AT = 10
+_PAGES_COMPARED = 10
 
 
 class Pages:
@@ -284,7 +284,7 @@ class Pages:
         Only the first pages of a search by words are looked at.
         """
         found: dict[str, str] = {}
-        for name in dict.fromkeys(hit.chunk.doc_id for hit in self.collection.nearest(quote, _PAGES_LOOKED_AT)):
+        for name in dict.fromkeys(hit.chunk.doc_id for hit in self.collection.nearest(quote, _PAGES_COMPARED)):
             text = self.texts[name]
             if holds_quote(text, quote):
                 found[name] = quote
@@ -319,7 +319,7 @@ class Pages:
 
     def nearest(self, wanted: str, most: int = PROPOSED) -> tuple[Proposal, ...]:
         """Return the passages nearest to a text by words, one from each chunk, current pages first."""
-        hits = self.collection.nearest(wanted, _PAGES_LOOKED_AT)
+        hits = self.collection.nearest(wanted, _PAGES_COMPARED)
         ranked = sorted(hits, key=lambda hit: hit.chunk.doc_id in self.collection.superseded)
         words = terms(wanted)
         return tuple(
@@ -335,9 +335,6 @@ class Pages:
     def best_piece(self, words: frozenset[str], text: str) -> str:
         """Return the sentence, list item or row of a text with most of the given words, weighted by rarity."""
         return max(pieces(text), key=lambda piece: self.collection.covered(words, piece), default=text)
-
-
-# Checks each quote of a question in the documents: unchanged, moved, changed or gone.
 
 
 def quote_findings(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
@@ -582,7 +579,7 @@ def retrieved_before(output: Path, k: int, is_of: Callable[[str], bool]) -> Mapp
     newest: dict[tuple[str, str], tuple[str, frozenset[str]]] = {}
     for file in [*sorted((output / PREVIOUS).glob("*.jsonl")), *sorted(output.glob("*.jsonl"))]:
         for _, line, _ in numbered_lines(file):
-            row = _retrieved_row(line)
+            row = _unvalidated_row(line)
             if row is None or not is_of(row["experiment"]):
                 continue
             key, finished = (row["experiment"], row["query_id"]), str(row.get("finished_at", ""))
@@ -594,7 +591,7 @@ def retrieved_before(output: Path, k: int, is_of: Callable[[str], bool]) -> Mapp
     return found
 
 
-def _retrieved_row(line: bytes) -> dict[str, Any] | None:
+def _unvalidated_row(line: bytes) -> dict[str, Any] | None:
     """Return a row without validation. Only the names of its documents are needed."""
     try:
         row = read_json(line)

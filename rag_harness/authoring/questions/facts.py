@@ -335,10 +335,10 @@ QUESTION_FORMS: Mapping[str, QuestionForms] = {
 StatedFact = tuple[str, str, dict[str, str], str]
 """Kind, answer, parts and statement: see ``facts.Fact``."""
 MOST_WORDS = 45
-_STATED_FACTS_MONEY = re.compile(r"[€$£]\s?\d|\d\s?(?:€|EUR\b|USD\b|GBP\b|CHF\b|%|euros?\b|Euro\b)")
+_MONEY_VALUE = re.compile(r"[€$£]\s?\d|\d\s?(?:€|EUR\b|USD\b|GBP\b|CHF\b|%|euros?\b|Euro\b)")
 _WEIGHT = re.compile(r"\d\s?(?:k?g|kilos?|Kilo|t)\b")
 _FEWEST_LETTERS = re.compile(r"[^\W\d_]{2}")
-_STATED_FACTS_EMPTY = re.compile(r"[\W_]*$|n/?a$|[✓✔✅❌✗✘]")
+_EMPTY_VALUE = re.compile(r"[\W_]*$|n/?a$|[✓✔✅❌✗✘]")
 
 
 def facts_stated(passage: QuotablePassage, language: str) -> Iterator[StatedFact]:
@@ -354,7 +354,7 @@ def answers_it(text: str, stated: str, rules: LanguageRules) -> bool:
         return _duration(rules).search(text) is not None
     if stated == AMOUNT:
         return any(character.isdigit() for character in text)
-    patterns = {MONEY: _STATED_FACTS_MONEY, WEIGHT: _WEIGHT}
+    patterns = {MONEY: _MONEY_VALUE, WEIGHT: _WEIGHT}
     return stated == THING or patterns[stated].search(text) is not None
 
 
@@ -393,12 +393,10 @@ def _row(passage: QuotablePassage, forms: QuestionForms) -> Iterator[StatedFact]
     if len(set(names)) < len(names) or not _FEWEST_LETTERS.search(row):
         return
     for name, cell in zip(names, cells, strict=True):
-        if _FEWEST_LETTERS.search(name) and not _STATED_FACTS_EMPTY.match(cell) and cell != row:
+        if _FEWEST_LETTERS.search(name) and not _EMPTY_VALUE.match(cell) and cell != row:
             asked = forms.cell.format(row=row, name=name)
             yield "cell", cell, {"asked": asked, "about": row}, f"{row} – {name}: {cell}"
 
-
-# Finds the facts of a document in its text without a model, each with its sentence or table row.
 
 PLANNED_KINDS = ("amount", "date", "limit", "rule")
 
@@ -478,14 +476,14 @@ def _property(fact: Fact, _: Random) -> str:
     return f"what {parts['do']} {parts['subject']} {parts['verb']} {parts['after']} {parts['when']}"
 
 
-def _wording_asked(fact: Fact, _: Random) -> str:
+def _prepared_question(fact: Fact, _: Random) -> str:
     return fact.parts["asked"]
 
 
 _FORMS = {
     "condition": _condition, "purpose": _purpose, "definition": _definition, "property": _property,
-    "quantity": _wording_asked, "permission": _wording_asked, "cell": _wording_asked,
-    "amount": _wording_asked, "date": _wording_asked, "limit": _wording_asked, "rule": _wording_asked,
+    "quantity": _prepared_question, "permission": _prepared_question, "cell": _prepared_question,
+    "amount": _prepared_question, "date": _prepared_question, "limit": _prepared_question, "rule": _prepared_question,
 }  # fmt: skip
 
 

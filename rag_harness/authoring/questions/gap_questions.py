@@ -288,13 +288,11 @@ def _is_spoken_of(each: OpenPoint, collection: DocumentCollection) -> bool:
     return collection.share(each.spoken) >= SPOKEN_OF
 
 
-# Checks by words that no passage about a thing says what is asked; words with similar meaning count as the same.
-
 MANY = 40
 """If more chunks name a thing, it is too common to be sure that nothing is said about it."""
 RAREST = 2
 """How many of the rarest words of the question must be missing in passages about the thing."""
-_SILENCE_ALIKE = tuple(
+_SYNONYM_GROUPS = tuple(
     frozenset(map(term, words.split()))
     for words in (
         "price prices cost costs fee fees charge charges rate pay amount surcharge deposit free",
@@ -317,15 +315,13 @@ def nothing_says(thing: str, asked: frozenset[str], collection: DocumentCollecti
     words: planned statements often share a word with the question.
     """
     rarest = sorted(asked, key=lambda each: (-collection.rarity(each), each))[:RAREST]
-    near = [{word, *(other for alike in _SILENCE_ALIKE if word in alike for other in alike)} for word in rarest]
+    near = [{word, *(other for alike in _SYNONYM_GROUPS if word in alike for other in alike)} for word in rarest]
     says = all if is_planned else any
     named = terms(thing)
     hits = [terms(hit.chunk.text) for hit in collection.nearest(thing, MANY + 1)] if named else []
     naming = [found for found in hits if named <= found]
     return 0 < len(naming) <= MANY and not any(says(words & found for words in near) for found in naming)
 
-
-# Questions about a thing for attributes that tables state only about similar things.
 
 IN_COMMON = 2
 """How many attributes two things must share. Only then is an attribute of one asked about the other."""
@@ -373,9 +369,6 @@ class UsualAttributes:
                     break
 
 
-# Questions about a thing for facts that the plan states only about similar things.
-
-
 def untold(doc_id: str, collection: DocumentCollection) -> Iterator[tuple[str, str]]:
     """Yield questions about a page's thing that similar pages answer for theirs, with the kind of the answer."""
     thing = collection.planned.things.get(doc_id, "")
@@ -386,8 +379,6 @@ def untold(doc_id: str, collection: DocumentCollection) -> Iterator[tuple[str, s
             yield sentence(asked), FACT_KIND_OF_PLANNED[fact.kind]
 
 
-# Questions close to the topic that nothing in the collection answers: a fact of one thing is asked about another.
-#
 # A question about a row of a table, a class or a page of a folder is asked about another one of the same kind. It is
 # kept if no passage that names the other thing has the rarest words of the question, or words with similar meaning. It
 # is dropped if too many passages name the thing. The row has the nearest passages for the reviewer.
@@ -400,7 +391,7 @@ MOST_PAGES = 2_000
 _FACTS = 20
 """How many facts of a page are tried, at random. A page with many facts would otherwise take too long."""
 _OF_EACH = 3
-_NEGATIVE_TRIED = 12
+_MOST_NEGATIVE_TRIES = 12
 _KINDS = frozenset(("cell", "quantity", "property", "permission", "condition", "purpose", *PLANNED_KINDS))
 
 
@@ -409,7 +400,7 @@ def negative_drafts(collection: DocumentCollection, seed: int) -> Iterator[tuple
     chance = Random(f"{seed} negative")
     usual = UsualAttributes(collection)
     used: Counter[str] = Counter()
-    of_kind = siblings(_negative_near(collection, chance), collection.names)
+    of_kind = siblings(_sampled_pages(collection, chance), collection.names)
     for page in shuffled(collection.current, chance)[:MOST_PAGES]:
         facts = shuffled([fact for fact in collection.facts(page.doc_id) if fact.kind in _KINDS], chance)
         asked = usual.asked(facts, chance)
@@ -444,7 +435,7 @@ _MOST_READ = 1_000
 """How many pages are searched for siblings in their tables and names."""
 
 
-def _negative_near(collection: DocumentCollection, chance: Random) -> list[Document]:
+def _sampled_pages(collection: DocumentCollection, chance: Random) -> list[Document]:
     pages = shuffled(collection.current, chance)[:_MOST_READ]
     return sorted(pages, key=lambda page: page.doc_id)
 
@@ -454,7 +445,7 @@ def _of_fact(
 ) -> Iterator[Draft]:
     question = question_for_fact(fact, chance)
     page = collection.by_id[fact.doc_id].text
-    for asked, thing, told_of in shuffled(list(swapped(question, of_kind)), chance)[:_NEGATIVE_TRIED]:
+    for asked, thing, told_of in shuffled(list(swapped(question, of_kind)), chance)[:_MOST_NEGATIVE_TRIES]:
         rest = terms(question) - terms(told_of)
         near = thing in page or (fact.kind != "cell" and thing in collection.names)
         if near and len(rest) >= RAREST and nothing_says(thing, rest, collection):

@@ -204,8 +204,6 @@ def _told(task: Task) -> dict[str, Any]:
     return {"hops": 2} if task.kind == "multi_hop" else {}
 
 
-# Checks with a model that a question is answered with its evidence, and not without it.
-#
 # A question that is answered without its documents only tests the model's memory. A question that is not answered with
 # its evidence tests nothing.
 

@@ -17,8 +17,6 @@ from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.sentence_facts import QuotablePassage, passages
 from rag_harness.core.types import Document
 
-# The things of planned pages, and frames: statements without the thing and the value.
-
 MOST_SAY = 0.6
 """The share of a page's statements that must name a thing for the page to be about it."""
 _NO_EDGE = word_set("a an the of in for with at to on by from and or your our after")
@@ -472,11 +470,11 @@ def _asked(place: str, thing: str, rest: str, after: str, said: PlannedStatement
         by_means = _MEANS & set(thing.split()) or thing.split(maxsplit=1)[0].endswith("ing")
         return QuestionWords("how" if by_means else "by whom", rest, after)
     if place in ("with", "for", "from", "to", "of"):
-        return _conditions_with(place, thing, rest, after, said)
+        return _condition_words(place, thing, rest, after, said)
     return _where(place, thing, rest, after, said, alone)
 
 
-def _conditions_with(place: str, thing: str, rest: str, after: str, said: PlannedStatement) -> QuestionWords | None:
+def _condition_words(place: str, thing: str, rest: str, after: str, said: PlannedStatement) -> QuestionWords | None:
     if place == "for" and (found := _FOR.match(thing)):
         return QuestionWords("for how long" if found[1] else _CONDITION, rest, after)
     allowed = {"with": _ADMITTED, "for": _ALLOWED}.get(place)
@@ -591,7 +589,7 @@ class PlannedPages:
             return found
         stated = list(_stated(document, page.facts or ()))
         thing, names = self.things.get(document.doc_id, ""), self.names_of(document.doc_id) or names
-        planned = filter(None, (_pages_asked(document, *each, thing, names) for each in stated))
+        planned = filter(None, (_fact_with_question(document, *each, thing, names) for each in stated))
         starts = {passage.start for passage, _ in stated}
         others = (self._of_thing(fact, thing) if thing else fact for fact in found if fact.start not in starts)
         return [*planned, *filter(None, others)]
@@ -665,7 +663,7 @@ def _stated(document: Document, facts: Sequence[PlannedFact]) -> Iterator[tuple[
         yield from ((passage, fact) for statement, fact in wanted if statement in text)
 
 
-def _pages_asked(
+def _fact_with_question(
     document: Document, passage: QuotablePassage, planned: PlannedFact, thing: str, names: Collection[str]
 ) -> Fact | None:
     """Return a planned fact with its question; None if its statement gives none."""

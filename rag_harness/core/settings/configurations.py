@@ -13,8 +13,6 @@ from rag_harness.core.settings.endpoints import check_name
 from rag_harness.core.settings.profiles import check_table_keys, pyproject_table, toml_file
 from rag_harness.core.settings.table import Settings
 
-# Configurations as experiments, described by values of parameters in the TOML files of ``--rag-config``.
-
 ParameterValue: TypeAlias = "str | int | float | bool"
 
 
@@ -198,8 +196,6 @@ def _adapter(name: str) -> Any:
     limited: Any = Annotated[hints[name], Field(**about.metadata.get("limits", {}))]
     return TypeAdapter(limited, config=ConfigDict(strict=True))
 
-
-# Thresholds and weights of the reliability engine: the defaults, and values that a suite sets.
 
 # ``[tool.rag_harness.reliability]`` of pyproject.toml has the tables ``thresholds``, ``strict``, ``weights`` and
 # ``formula``.

@@ -346,9 +346,6 @@ def _named(name: str) -> str:
     return '"${' + re.sub(r"\W+", "_", name).upper() + '}"'
 
 
-# ``expect`` in a table of TOML: what answers owe, a table each.
-
-
 def expect_texts(where: str, value: Any) -> tuple[str, ...]:
     """Return each table as JSON.
 
@@ -634,9 +631,9 @@ def endpoint_schema() -> Schema:
     reader says.
     """
     tables: dict[str, Schema] = {
-        "read": _endpoint_schema_texts(AnswerPaths),
-        "stream": _endpoint_schema_texts(StreamReading),
-        "version": _endpoint_schema_texts(VersionReading),
+        "read": _text_fields_schema(AnswerPaths),
+        "stream": _text_fields_schema(StreamReading),
+        "version": _text_fields_schema(VersionReading),
         "history": closed({each.name: _WHOLE_NUMBER for each in fields(HistoryLimits)}),
         "session": _session(),
         "headers": {"type": "object", "additionalProperties": text_schema()},
@@ -678,7 +675,7 @@ def _plain(name: str) -> Schema:
     return _WHOLE_NUMBER if name in WHOLE else _NUMBER
 
 
-def _endpoint_schema_texts(of: type[Any]) -> Schema:
+def _text_fields_schema(of: type[Any]) -> Schema:
     return closed({each.name: text_schema() for each in fields(of)})
 
 

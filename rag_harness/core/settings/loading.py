@@ -252,8 +252,6 @@ _FILES: tuple[tuple[str, Callable[[Path], IniTable | None]], ...] = (
 """Candidates in pytest's order. The first existing file with its section counts. Files named after pytest need none."""
 
 
-# Parser for durations: ``7d``, ``12h``, ``30m``.
-
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*")
 

@@ -15,8 +15,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from rag_harness.core.errors import SettingsError, unknown
 from rag_harness.core.settings.table import Settings
 
-# Secrets in settings: names of headers that contain them, and keys in places that are shown.
-
 SECRET_NAME = re.compile(
     r"(?i)(x[-_])?(api|subscription)[-_]?key|(access|refresh|id|auth)[-_]token|(client[-_])?secret|password|authorization"
 )
@@ -157,10 +155,6 @@ def _texts(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
             waiting += [((*where, str(n)), inner) for n, inner in enumerate(each)]
 
 
-# Roles of models in a profile: model, address, key and request fields of each role and of each judge of a panel.
-
-# The fields of a role's requests, as its table in a profile sets or drops them.
-#
 # Fields have the names of the chat completions API. Fields that only one server knows are in ``extra_body``, as in
 # OpenAI's SDK. TOML has no null, so a field that is not to be sent is named in ``drop``.
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rag_harness.core.settings.roles import JudgeTable
 
 
-# The kinds of effect that an option can have on a result.
-
 Affects = Literal["data", "retrieval", "reranking", "generation", "judging", "golden", "reliability", "nothing"]
 """The part of a result that an option changes. A fingerprint has the options that affect what its experiment does.
 

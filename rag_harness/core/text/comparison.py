@@ -13,8 +13,6 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-# Forms in which texts are compared, without case, marks and differences of chance.
-
 # The form in which texts are compared. What is shown stays as written.
 #
 # Two texts that a reader takes for the same are the same here: letters are composed and compatible forms replaced
@@ -274,10 +272,6 @@ def with_single_blanks(text: str) -> str:
     """Return ``text`` with each run of white space as one blank, and none at the ends."""
     return " ".join(text.split())
 
-
-# Names of pages in other people's software, and anchors of headings as GitHub numbers them.
-
-# Pages by the names that other people's software gives them: paths of another machine, URLs, names without suffix.
 
 NAMES_OF_PAGES = (
     "doc_id", "document_id", "ref_doc_id", "source", "source_id", "file_name", "filename", "file_path", "path", "file",

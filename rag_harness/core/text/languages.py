@@ -347,8 +347,6 @@ SPANISH = LanguageRules(
 )
 
 
-# The rules of each language but English: stop words, stems, abbreviations, kinds of questions, "I don't know".
-#
 # A language is a file that makes one ``LanguageRules``. English has none: its rules are in the files that use them
 # (``terms``, ``sentences``), where they were measured. Text in a language without a file gets no rules of another
 # one where something is judged; its words are cut as English ones are, since cutting must do something.

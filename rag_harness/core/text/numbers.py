@@ -301,7 +301,7 @@ def in_words(text: str, digits: str) -> str:
 
 Reading = tuple[str, float]
 """A dimension and a value in its smallest unit; a number without a unit is of the dimension ``number``."""
-_STATED_VALUES_NUMBER = "number"
+_NUMBER_UNIT = "number"
 _DIGITS = r"(?:\d{1,3}(?:[\u00a0\u202f ]\d{3}){1,6}(?![\u00a0\u202f ]?\d)|\d+)(?:[.,:'’]\d+)*"
 _TOKEN = re.compile(
     rf"(?P<date>\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?!\d)|\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}(?!\d))"
@@ -357,7 +357,7 @@ _NUMBERS = {
 }
 """Two to twelve. One is an article in most of them."""
 _FIRST = {"first": 1, "second": 2, "premier": 1}
-_STATED_VALUES_ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_ORDINAL_WORDS = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _TIMES = {
     ("time", 1): "sekunde sekunden seconde secondes segundo segundos secondo secondi seconden 秒",
     ("time", 60): "minuten minutos minuto minuti minuut 分钟 分鐘",
@@ -384,7 +384,7 @@ _WEEKDAYS = (
 )
 _HOURS = {"noon": 12, "midday": 12, "mittags": 12, "midi": 12, "midnight": 0, "mitternacht": 0, "minuit": 0}
 _PAST = {("half", "past"): 30, ("quarter", "past"): 15, ("quarter", "to"): -15}
-_STATED_VALUES_SCALES = {
+_SCALE_BY_NAME = {
     name: scale
     for scale, names in (
         (1e2, "hundred"),
@@ -424,8 +424,8 @@ class StatedValue:
             return True
         if wanted.is_like(self) and wanted.also and _is_rounded(wanted.also, self.also):
             return True
-        is_both = bool(wanted.also) and bool(self.also) and not _kinds(wanted) & _kinds(self) - {_STATED_VALUES_NUMBER}
-        if _kinds(wanted) & _kinds(self) - {_STATED_VALUES_NUMBER} or is_both:
+        is_both = bool(wanted.also) and bool(self.also) and not _kinds(wanted) & _kinds(self) - {_NUMBER_UNIT}
+        if _kinds(wanted) & _kinds(self) - {_NUMBER_UNIT} or is_both:
             return False
         return bool(wanted.exact & self.also or wanted.also & self.exact)
 
@@ -436,7 +436,7 @@ class StatedValue:
     @property
     def is_measured(self) -> bool:
         """Whether it is more than a number."""
-        return _kinds(self) != {_STATED_VALUES_NUMBER}
+        return _kinds(self) != {_NUMBER_UNIT}
 
 
 def _is_rounded(wanted: frozenset[Reading], said: frozenset[Reading]) -> bool:
@@ -478,7 +478,7 @@ def stated_values(text: str, language: str = ENGLISH) -> tuple[StatedValue, ...]
 @cache
 def value_words(language: str = ENGLISH) -> frozenset[str]:
     """Return the words that are values: months, days of the week, scales and numbers."""
-    return frozenset([*_months(), *_weekdays(), *_STATED_VALUES_SCALES, *_HOURS, *number_words(language)]) - {
+    return frozenset([*_months(), *_weekdays(), *_SCALE_BY_NAME, *_HOURS, *number_words(language)]) - {
         "may",
         "march",
         "to",
@@ -589,7 +589,7 @@ class _Values:
     def _with_year(self, values: list[StatedValue], at: int) -> tuple[list[StatedValue], int]:
         year = self._word(at)
         if _YEAR.fullmatch(year):
-            return [*values, StatedValue(frozenset([(_STATED_VALUES_NUMBER, float(year))]))], at + 1
+            return [*values, StatedValue(frozenset([(_NUMBER_UNIT, float(year))]))], at + 1
         return values, at
 
     def _amount(self, at: int) -> tuple[list[StatedValue], int] | None:
@@ -598,11 +598,11 @@ class _Values:
         numbers = self._numbers(at)
         if not numbers:
             return None
-        after, scale = at + 1, _STATED_VALUES_SCALES.get(self._word(at + 1), 1.0)
-        if scale != 1 and not (self._word(at + 1) == "m" and self._word(at - 1) not in _STATED_VALUES_CURRENCY):
+        after, scale = at + 1, _SCALE_BY_NAME.get(self._word(at + 1), 1.0)
+        if scale != 1 and not (self._word(at + 1) == "m" and self._word(at - 1) not in _CURRENCY_SIGNS):
             numbers, after = [number * scale for number in numbers], after + 1
         unit, behind = self._unit(after)
-        plain = frozenset((_STATED_VALUES_NUMBER, number) for number in numbers)
+        plain = frozenset((_NUMBER_UNIT, number) for number in numbers)
         if not unit:
             return [StatedValue(plain)], after
         dimension, factor = unit
@@ -638,12 +638,12 @@ class _Values:
             return None
         hour, minute = (int(part) for part in f"{text}:0".split(":")[:2])
         hour = hour % 12 + 12 * (half == "pm") if half else hour
-        also = [] if minute else [(_STATED_VALUES_NUMBER, float(each)) for each in (hour, (hour - 1) % 12 + 1)]
+        also = [] if minute else [(_NUMBER_UNIT, float(each)) for each in (hour, (hour - 1) % 12 + 1)]
         value = StatedValue(frozenset([("clock", hour * 60.0 + minute)]), frozenset(also))
         return [value], at + 1 + is_named + is_spelt
 
 
-_STATED_VALUES_CURRENCY = frozenset("€$£")
+_CURRENCY_SIGNS = frozenset("€$£")
 
 
 def _dated(month: int, day: float) -> StatedValue:
@@ -660,7 +660,7 @@ def _numeric_date(text: str) -> list[StatedValue]:
     months = frozenset(("month", float(month)) for month, _ in days)
     return [
         *([StatedValue(exact, months)] if exact else []),
-        StatedValue(frozenset([(_STATED_VALUES_NUMBER, float(year))])),
+        StatedValue(frozenset([(_NUMBER_UNIT, float(year))])),
     ]
 
 
@@ -699,4 +699,4 @@ def number_words(language: str = ENGLISH) -> Mapping[str, float]:
     if language in _NUMBERS:
         return {name: float(value) for value, name in enumerate(_NUMBERS[language].split(), 2)}
     english = {name: float(value) for name, value in NUMBER_WORDS.items()} | {"zero": 0.0, "one": 1.0, "hundred": 100.0}
-    return english | {name: float(value) for value, name in enumerate(_STATED_VALUES_ORDINALS.split(), 3)}
+    return english | {name: float(value) for value, name in enumerate(_ORDINAL_WORDS.split(), 3)}

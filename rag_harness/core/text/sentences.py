@@ -13,8 +13,6 @@ from rag_harness.core.text.language_detection import foreign
 from rag_harness.core.text.languages import ENGLISH, rules_of
 from rag_harness.core.text.terms import STOPWORDS
 
-# Sentences of a text with their positions, by one rule for all callers.
-
 # A sentence ends at a mark with blank space behind it, at the marks of Chinese and Japanese, and with its line. It goes
 # on before a small letter, behind an abbreviation, and behind the number of an item. Options say that lines are
 # wrapped, and that a semicolon ends one, too, where both halves of "open daily; closed in May" count.
@@ -141,8 +139,6 @@ def stripped(text: str, start: int, end: int, off: str = "") -> Span:
     kept = piece.lstrip(_BLANK + off)
     return start + len(piece) - len(kept), start + len(piece)
 
-
-# Statements of a text: sentences and table cells with their places, terms, figures and negations.
 
 SpanGroup = tuple[str, list[Span]]
 
@@ -382,7 +378,7 @@ def _read(text: str, most: int) -> tuple[Statement, ...]:
 
 def _all(text: str, number: int) -> Iterator[Statement]:
     for passage in passages(text):
-        yield from _statements_cells(text, passage, number) if passage.cells else _sentence(text, passage, number)
+        yield from _cell_statements(text, passage, number) if passage.cells else _sentence(text, passage, number)
 
 
 def _sentence(text: str, passage: Passage, number: int) -> Iterator[Statement]:
@@ -465,7 +461,7 @@ def _scope(words: Sequence[str], clauses: Sequence[int], figure: Figure) -> froz
     return scope if len(scope - light()) > 1 or len(ends) == 1 else frozenset(filter(None, words[: ends[1]]))
 
 
-def _statements_cells(text: str, passage: Passage, number: int) -> Iterator[Statement]:
+def _cell_statements(text: str, passage: Passage, number: int) -> Iterator[Statement]:
     name = list(tokens(text, *passage.cells[0]))[:_LONGEST_CELL]
     row = frozenset(term(token.lower) or (token.lower if token.is_number else "") for token in name) - {""}
     if not row:

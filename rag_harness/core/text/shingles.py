@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from rag_harness.core.text.comparison import compared_words, words_of
 
-# MinHash and LSH: find texts that share most of their shingles, without comparing all pairs.
-#
 # Broder 1997, "On the resemblance and containment of documents"; bands as in Leskovec, Rajaraman, Ullman, "Mining of
 # Massive Datasets", 3.4. A shingle is called a run of words here. LSH gives candidates; the caller compares them
 # exactly.

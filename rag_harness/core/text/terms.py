@@ -44,8 +44,6 @@ def cited_sources(text: str) -> Sequence[int]:
     return list(dict.fromkeys(int(match[1]) for match in numbers))
 
 
-# Tokens, stems and terms of a text, and words of the same or the opposite sense.
-
 # Tokens, stems and terms of a text, and the kind of token that answers a question.
 #
 # Each function takes the language of its text. English is the default, and what a language without rules gets.
@@ -189,8 +187,6 @@ def answer_kind(question: str, language: str = ENGLISH) -> tuple[str, re.Pattern
     return "", None
 
 
-# Words that state the same or the opposite of a thing: allowed and forbidden, free and paid.
-
 _SENSES = """
     allow permit accept approve admit welcome possible legal let suitable | forbid prohibit ban deny refuse reject \
     decline impossible illegal disallow unsuitable
@@ -263,7 +259,7 @@ _SENSES = """
     remember keep | delete discard
 """
 _PREFIXES = ("un", "non", "in", "im", "dis", "il", "ir")
-_OPPOSITES_IRREGULAR = {
+_BASE_BY_IRREGULAR = {
     "began": "begin", "begun": "begin", "forbidden": "forbid", "fell": "fall", "fallen": "fall", "rose": "rise",
     "grew": "grow", "won": "win", "lost": "lose", "bought": "buy", "sold": "sell", "kept": "keep", "paid": "pay",
     "denied": "deny", "denies": "deny", "banned": "ban", "stopped": "stop", "dropped": "drop", "children": "child",
@@ -298,7 +294,7 @@ def same_sense(one: str, other: str) -> bool:
 @cache
 def senses(word: str) -> frozenset[Sense]:
     """Return the meanings of a lower-case word; empty for most words."""
-    word = _OPPOSITES_IRREGULAR.get(word, word)
+    word = _BASE_BY_IRREGULAR.get(word, word)
     return _senses().get(word) or _senses().get(stem(word), frozenset())
 
 

@@ -185,8 +185,6 @@ def _set(name: int, soft: int, hard: int) -> None:
         setrlimit(name, (soft, hard))
 
 
-# The child process that reads and cuts files. It gets questions on its input and answers on its output.
-#
 # A question is a line ``<kind> <bytes>``, then so many bytes, e.g. of a file. An answer is a line ``<bytes> more``,
 # then so many bytes, packed. The line ends with ``last`` if the process ends after the answer. It may be killed at any
 # time.

@@ -275,8 +275,6 @@ ENDS: dict[str, End] = {
 }
 
 
-# Reader of HTML events that writes Markdown: it knows the open elements, what is visible, and where text goes.
-
 DEEPEST_ELEMENT = 500
 """Most open elements. Of deeper elements only the text counts."""
 _LONGEST_TITLE = 300

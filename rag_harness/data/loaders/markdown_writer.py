@@ -318,8 +318,6 @@ def _address(value: str) -> str:
     return address if scheme is None or scheme[1].lower() in ("http", "https", "mailto") else ""
 
 
-# Whole blocks of Markdown for loaders that know their headings, paragraphs and tables at once.
-
 _HEADING = re.compile(r"#{1,6}(?= )")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 # The writer removes blanks and brackets from addresses.

@@ -31,8 +31,6 @@ from rag_harness.data.loaders.markdown_writer import (
 from rag_harness.data.loaders.reading import parsed_file
 from rag_harness.data.loaders.text import ZIP, check_encrypted, check_kind, checked_text, office_kind
 
-# What of a sheet its reader does not tell: merged cells, formulas without a value, and how values are shown.
-
 _MOST_MERGES = 50_000
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
 _MONEY = re.compile(r"""[€$£¥]|\b(?:EUR|USD|GBP|CHF|JPY)\b""")
@@ -619,7 +617,7 @@ def parse_sheets(data: bytes) -> Parsed:
     book = load_workbook(BytesIO(data), read_only=True, data_only=True, keep_links=False)
     texts, hidden = [], 0
     for name, _, seen in sheets:
-        text = _sheets_text(name, book[name], marks[name]) if name in book.sheetnames and marks[name].cells else ""
+        text = _sheet_text(name, book[name], marks[name]) if name in book.sheetnames and marks[name].cells else ""
         texts.append(text if seen else "")
         hidden += 0 if seen else sum(map(str.isalnum, text))
     whole, starts = joined_pages(texts)
@@ -646,7 +644,7 @@ def _lack(name: str, count: int) -> str:
     return f"sheet {name}: {what}. Open and save the file in a program that computes them"
 
 
-def _sheets_text(name: str, sheet: Any, marks: SheetMarks) -> str:
+def _sheet_text(name: str, sheet: Any, marks: SheetMarks) -> str:
     sheet.reset_dimensions()  # what the file says of its size may be a lie of a billion cells
     out = MarkdownWriter()
     add_heading(out, 2, name)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 
-# Checks of a file's place before it is opened: a regular file, inside its folder, with a printable name.
-
 MOST_FILE_BYTES = 64 << 20
 """Most bytes of one file. Documents are never that long, but a sparse file may claim any length."""
 

@@ -20,8 +20,6 @@ from rag_harness.data.loaders.child_process import CELLS, Parsed
 from rag_harness.data.loaders.markdown_writer import MarkdownWriter, add_sheet, without_marks_of_loaders
 from rag_harness.data.loaders.reading import parsed_file, read_bytes
 
-# Decoding of files, and detection of garbage and of files of another kind.
-
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -125,7 +123,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # UTF-8 that was read as Latin-1 or Windows-1252, and the replacement character of unreadable bytes.
 _MOJIBAKE = re.compile("[\u00c2\u00c3][\u0080-\u00bf\u0152-\u0178\u2013-\u2122]|\u00e2\u20ac|\u00ef\u00bf\u00bd|\ufffd")
 _LETTER = re.compile(r"[^\W_]")
-_QUALITY_MARKS = ("Mn", "Mc")
+_COMBINING_CATEGORIES = ("Mn", "Mc")
 """Unicode categories: vowel signs of Devanagari, Thai, Tamil, and combining accents."""
 _RUN = re.compile(r"[!-~]{200,}")
 
@@ -169,7 +167,7 @@ def _letters(text: str, enough: float) -> int:
     letters = _count(_LETTER, text)
     if letters >= enough or text.isascii():
         return letters
-    return letters + sum(n for each, n in Counter(text).items() if unicodedata.category(each) in _QUALITY_MARKS)
+    return letters + sum(n for each, n in Counter(text).items() if unicodedata.category(each) in _COMBINING_CATEGORIES)
 
 
 def _count(pattern: re.Pattern[str], text: str) -> int:
@@ -234,8 +232,6 @@ def office_kind(content_types: bytes) -> str:
     """Return docx, pptx or xlsx by the parts that an Office file declares; empty for any other file."""
     return next((suffix for suffix, pattern in _OFFICE if pattern.search(content_types)), "")
 
-
-# Loaders for plain text, Markdown, CSV and TSV.
 
 # Loader for plain text in any charset. Text that looks like Markdown is later cut like Markdown.
 

@@ -12,8 +12,6 @@ from rag_harness.core.errors import DataError
 from rag_harness.core.files import write_atomically
 from rag_harness.evaluation.measures import measure_named
 
-# The result of a race, as it is stored in ``output/tune.json``: the report and ``tune`` itself read nothing else.
-
 FILE = "tune.json"
 
 

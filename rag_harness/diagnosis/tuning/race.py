@@ -381,9 +381,6 @@ def split(cases: Sequence[Case], share: float, seed: int, named: str = "") -> Sp
     return Split(key, parts[0], parts[1])
 
 
-# The figure of the winner on questions that it was not chosen by: the one that may be believed.
-
-
 def held_out(
     space: Space, ask: Ask, is_spent: Callable[[], bool], winner: Contender, today: Contender, groups: Groups
 ) -> HeldOut | None:

@@ -302,7 +302,7 @@ def space_schema() -> Schema:
     It is about form. Whether a measure exists, a constraint can be read, or conditions go round in a circle, only the
     reader says.
     """
-    alone, varied = _space_schema_parameters(""), _space_schema_parameters(_ANY)
+    alone, varied = _parameter_schemas(""), _parameter_schemas(_ANY)
     properties: dict[str, Schema] = {
         "objective": one_of(
             text_schema(),
@@ -311,7 +311,7 @@ def space_schema() -> Schema:
         ),
         "constraints": list_schema(text_schema(), 'what must hold: "cost_usd <= 0.002", "p95(total_ms) <= 3000"'),
         "experiment": text_schema("the experiment or service that is varied; without it the package's own pipeline"),
-        **{name: _space_schema_number(low, high, _ABOUT[name]) for name, (low, high) in RANGES.items()},
+        **{name: _number_schema(low, high, _ABOUT[name]) for name, (low, high) in RANGES.items()},
         "seed": {"type": "integer", "description": "of the order of questions, and of their division"},
         "parameters": {"type": "object", "description": "parameters with the values to try"},
         "start": {"type": "array", "items": {"type": "object"}, "description": "configurations that race, too"},
@@ -340,11 +340,11 @@ def _definitions() -> dict[str, Schema]:
     return {**values, **{f"tried.{name}": _tried({"$ref": f"#/$defs/{name}"}) for name in known}}
 
 
-def _space_schema_number(low: float, high: float, about: str) -> Schema:
+def _number_schema(low: float, high: float, about: str) -> Schema:
     return {"type": "number", "minimum": low, "maximum": high, "description": about}
 
 
-def _space_schema_parameters(experiment: str) -> dict[str, Schema]:
+def _parameter_schemas(experiment: str) -> dict[str, Schema]:
     """Return the schemas of ``parameters`` and ``start``."""
     known = known_parameters(experiment)
     tried: dict[str, Schema] = {name: {"$ref": f"#/$defs/tried.{name}"} for name in known}

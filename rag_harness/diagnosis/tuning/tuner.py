@@ -455,7 +455,7 @@ def suggest_space(output: Path, file: Path, schema: Path | None = None) -> int:
             f"What to do about them: rag-harness explain {output}."
         )
     completed = [f"#:schema {_from_beside(schema, file)}"] if schema is not None else []
-    text = "".join(f"{line}\n" for line in [*completed, *_suggesting_content(output, lines, known, settings)])
+    text = "".join(f"{line}\n" for line in [*completed, *_suggested_space(output, lines, known, settings)])
     write_atomically(file, text.encode())
     return sum(known[cause] for cause in wanted)
 
@@ -466,7 +466,7 @@ def _from_beside(schema: Path, file: Path) -> str:
     return found if found.startswith("..") else f"./{found}"
 
 
-def _suggesting_content(
+def _suggested_space(
     output: Path, lines: Iterable[CauseLine], known: Mapping[tuple[str, str], int], settings: Mapping[str, Any]
 ) -> Iterator[str]:
     names = ", ".join(dict.fromkeys(line.experiment for line in lines))

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 
-# Kinds that look at the form of an answer: length, language, links and JSON.
-
 # Checks JSON against a JSON Schema in a number of steps that grows with the answer alone.
 #
 # jsonschema compares each item with each other for ``uniqueItems``, and follows each reference of each branch, so that
@@ -361,8 +359,6 @@ def _has(schema: Any, key: str, which: Callable[[Any], Any]) -> bool:
         return bool(key in schema and which(schema[key])) or any(_has(each, key, which) for each in schema.values())
     return isinstance(schema, list) and any(_has(each, key, which) for each in schema)
 
-
-# Kinds that look at citations, context, refusals, decisions, time, cost and tokens.
 
 _DECISIONS = ("pass", "warn", "abstain")
 

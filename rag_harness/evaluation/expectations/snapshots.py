@@ -101,8 +101,6 @@ def _shown(text: str, words: list[_Word], first: int, last: int) -> str:
     return f"{'…' if start else ''}{shown}{'…' if end < len(words) and not shown.endswith('…') else ''}"
 
 
-# Reads and writes snapshots of answers: syrupy's amber files, one an experiment, an answer under the id of its trial.
-#
 # syrupy's own folder, ``__snapshots__``, is none for them: it counts what no assertion of a test has asked for as
 # unused, fails the run for it, and deletes it with ``--snapshot-update``.
 

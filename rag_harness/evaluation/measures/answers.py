@@ -19,8 +19,6 @@ from rag_harness.evaluation.measures.opinion import ABSTAINED, NOT_ANSWERABLE
 from rag_harness.records.document_ranking import document_in
 from rag_harness.records.row import ExperimentResult
 
-# Measures of an answer that need no model: token F1, evidence, citations, refusals, errors and outdated pages.
-
 
 def as_shown(case: Case, row: ExperimentResult) -> Case:
     """Return ``case`` with quotes without Markdown marks, where the chunks of ``row`` have none.
@@ -315,9 +313,6 @@ def _number(figure: str) -> str:
 
 def _is_in(statement: str, chunks: list[str]) -> bool:
     return any(quotable(statement) in chunk for chunk in chunks)
-
-
-# Measures of a trial's time, cost and tokens.
 
 
 class _Spent(RowMeasure):

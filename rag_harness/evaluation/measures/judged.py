@@ -513,8 +513,6 @@ def _both(first: Verdicts, name: SupportSource, second: Verdicts, other: Support
     return [{"text": one.claim.text, name: verdict_detail(one), other: verdict_detail(two)} for one, two in pairs]
 
 
-# Composites of judged measures: the study's figures, without further calls of a judge.
-
 RELEVANCY = "answer_relevancy"
 STUDY = ("g_mean", "hri", "hri_gold")
 """The study's own composites. A suite that has their parts has them too."""

@@ -198,9 +198,6 @@ def formula_of(measure: object) -> str:
     return "" if said.startswith(f"{type(measure).__name__}(") else said
 
 
-# Composite measures: formulas over other measures of the same row, without further calls of a judge.
-
-
 class CompositeMeasure(NamedMeasure, ABC):
     """A formula over the scores of one row. Derive from it, set what differs, and register the class.
 

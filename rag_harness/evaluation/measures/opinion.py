@@ -185,8 +185,6 @@ class Judge(Protocol):
         ...
 
 
-# Reasons why a judged measure is undefined for a case or an answer.
-
 NOT_ANSWERABLE = "no answer in the documents"
 NO_GROUND_TRUTH = "no ground truth"
 NO_CONTEXT = "no context: not defined without one"
@@ -509,8 +507,6 @@ def _detail(said: CriterionVerdict) -> dict[str, object]:
     kept = None if said.value is None else said.value >= MEETS_FROM
     return {"expectation": parts_of_criterion(said.criterion)[0], "kept": kept, "said": _words(said), **place}
 
-
-# An answer to a turn of a conversation, with what was said before it.
 
 MOST_SAID = 12_000
 """The most characters of what was said before that a judge is shown, whole messages of the newest turns."""

@@ -277,8 +277,6 @@ def _keys(settings: Settings) -> Presence:
     return Presence("ok", "keys", f"those that mode {settings.mode} needs are set")
 
 
-# The settings of a suite as they may be shown to others: no key, no password of an address, no name of a user.
-
 _NAMED = ("data", "endpoints", "configurations", "defined")
 """Tables of pyproject.toml and other files. Their names are enough: a header or an own option may hold a key."""
 _LEFT_OUT = ("rootdir", "gates_elsewhere", "stands_in", "reliability_numbers", "define")

@@ -50,9 +50,6 @@ def run_init(chosen: argparse.Namespace) -> int:
     return FOUND if done.is_incomplete else 0
 
 
-# What ``init`` did: the files that it wrote or left alone, and the next steps.
-
-
 @dataclass
 class Started:
     """The record of what was found and written, and of the next steps."""

@@ -212,14 +212,14 @@ _AT_ONCE = 8
 """How many pages the embedded writer works on: one waits for the disk while the next is composed."""
 _NAMED = 20
 """How many pages are named for each kind of message."""
-_GENERATE_WRITERS = "who writes: a grammar in this process, or a chat model of role writer; default: embedded"
+_PAGE_WRITERS = "who writes: a grammar in this process, or a chat model of role writer; default: embedded"
 
 
 def generate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb generate``."""
     parser.add_argument("plan", type=Path, metavar="PLAN", help="structure.json, of kb plan or your own")
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="folder for the pages")
-    parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_GENERATE_WRITERS)
+    parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_PAGE_WRITERS)
     add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
     parser.add_argument(
         "--seed", type=int, default=0, help="seed: another one words and orders pages otherwise; default: 0"
@@ -232,7 +232,7 @@ def run_generate(chosen: argparse.Namespace) -> int:
     text, plan = _plan(chosen.plan)
     with told_where_written(chosen.folder):
         made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
-    say(*_generate_told(made, plan, chosen.folder))
+    say(*_generated_lines(made, plan, chosen.folder))
     return FOUND if made.faulty or made.stopped or made.paid or made.unplanned or any(made.edited.values()) else 0
 
 
@@ -267,7 +267,7 @@ def _asked(chosen: argparse.Namespace, text: bytes, plan: Plan) -> Generated:
     return run_closing(generate(plan, text, chosen.folder, writer, at_once, chosen.force), parts)
 
 
-def _generate_told(made: Generated, plan: Plan, folder: Path) -> Iterator[str]:
+def _generated_lines(made: Generated, plan: Plan, folder: Path) -> Iterator[str]:
     yield f"wrote {len(made.written):,} of {len(plan.pages):,} pages to {folder}; {made.kept:,} were right already"
     edited = [name for name, changed in made.edited.items() if not changed]
     changed = [name for name, changed in made.edited.items() if changed]
@@ -297,7 +297,7 @@ KIND_SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 """The shares of the kinds of questions, if the command line gives only a total."""
 
 
-_QUESTIONS_WRITERS = "who writes: from facts that the text states, or by a chat model of role writer; default: embedded"
+_QUESTION_WRITERS = "who writes: from facts that the text states, or by a chat model of role writer; default: embedded"
 
 
 _LANGUAGE = {"language": "language of all pages that state none, e.g. de; default: that of each is found"}
@@ -318,7 +318,7 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
         )
     talks = "conversations of 3 to 6 turns, by --writer llm; without -n and kinds, no single question beside them"
     parser.add_argument("--conversations", type=_count, metavar="N", help=talks)
-    parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_QUESTIONS_WRITERS)
+    parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_QUESTION_WRITERS)
     add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
     add_settings(parser, _LANGUAGE, ("", "rag-"))
     parser.add_argument("--seed", type=int, default=0, help="seed: another one draws other questions; default: 0")
@@ -461,7 +461,7 @@ def drafted(
 
     talks = chosen.conversations or 0
     if chosen.writer == "llm":
-        return _drafting_written_by_model(chosen, collection, wanted, talks, rejected)
+        return _drafts_by_model(chosen, collection, wanted, talks, rejected)
     if talks:
         raise SettingsError(
             "A model drafts conversations, and none was named: add --writer llm, with --writer-model and "
@@ -471,7 +471,7 @@ def drafted(
     return Drafted(EMBEDDED, wanted, talks, questions, GeneratedConversations())
 
 
-def _drafting_written_by_model(
+def _drafts_by_model(
     chosen: argparse.Namespace,
     collection: DocumentCollection,
     wanted: Mapping[str, int],
@@ -524,8 +524,8 @@ def drafted_lines(found: Drafted, file: Path) -> list[str]:
     talks = [_conversations(found.conversations)] if found.talks else []
     return [
         f"wrote {file}: {' and '.join(written + talks)}, unreviewed",
-        *_drafting_dropped(questions.dropped, "drafts"),
-        *_drafting_dropped(found.conversations.dropped, "turns"),
+        *_dropped_lines(questions.dropped, "drafts"),
+        *_dropped_lines(found.conversations.dropped, "turns"),
         *short,
         *_short_of_talks(found),
         *([f"stopped: {found.stopped}"] if found.stopped else []),
@@ -537,7 +537,7 @@ def _conversations(found: GeneratedConversations) -> str:
     return f"{len(found.drafts)} conversations of {turns} turns"
 
 
-def _drafting_dropped(dropped: Mapping[str, int], what: str) -> list[str]:
+def _dropped_lines(dropped: Mapping[str, int], what: str) -> list[str]:
     said = sorted(dropped.items(), key=lambda each: -each[1])
     lines = [f"  {count:6}  {reason}" for reason, count in said]
     return [f"dropped {sum(dropped.values())} {what}:", *lines] if lines else []

@@ -124,7 +124,7 @@ def run_import(chosen: argparse.Namespace) -> int:
     from rag_harness.data.documents import read_folder
     from rag_harness.data.source_records import read_map
 
-    _importing_check(chosen)
+    _check_import(chosen)
     part = Part(chosen.subset, chosen.split)
     mapped = read_map(chosen.mapped, "--map", MAPPED)
     source, why = (chosen.source, "") if chosen.source else guessed_source(chosen.file, part)
@@ -140,7 +140,7 @@ def run_import(chosen: argparse.Namespace) -> int:
     return FOUND if is_short else 0
 
 
-def _importing_check(chosen: argparse.Namespace) -> None:
+def _check_import(chosen: argparse.Namespace) -> None:
     if chosen.queries.is_dir():
         raise DataError(f"{chosen.queries} is a folder. Name the file of the questions: -o FILE")
     if not chosen.queries.absolute().parent.is_dir():
@@ -197,7 +197,7 @@ def run_review(chosen: argparse.Namespace) -> int:
     """Write a page to review questions on, or take what one has downloaded."""
     from rag_harness.authoring.questions.review.rows import alone_with
 
-    _review_check(chosen)
+    _check_review(chosen)
     if not chosen.take:
         return _page(chosen)
     with alone_with(chosen.file):
@@ -247,7 +247,7 @@ def _questions(chosen: argparse.Namespace) -> tuple[ReviewFile, list[int]]:
     return file, numbers
 
 
-def _review_check(chosen: argparse.Namespace) -> None:
+def _check_review(chosen: argparse.Namespace) -> None:
     if chosen.sample is not None and chosen.sample < 1:
         raise SettingsError(f"--sample {chosen.sample} would show nothing. Give a number from 1, or leave it out.")
     page = chosen.page
@@ -348,7 +348,7 @@ def from_traces_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_from_traces(chosen: argparse.Namespace) -> int:
     """Write sampled questions, each once, with their answers and with empty gold."""
-    _queries_check(chosen)
+    _check_sample(chosen)
     if chosen.file is not None:
         return _of_file(chosen)
     from rag_harness.service.labelling import LoggedTraces
@@ -386,7 +386,7 @@ def _write(chosen: argparse.Namespace, traces: Sequence[Logged], content: WordsO
     return 0
 
 
-def _queries_check(chosen: argparse.Namespace) -> None:
+def _check_sample(chosen: argparse.Namespace) -> None:
     if chosen.sample is not None and chosen.sample < 1:
         raise SettingsError(f"--sample {chosen.sample} would write nothing. Give a number from 1, or leave it out.")
     if chosen.queries.exists():

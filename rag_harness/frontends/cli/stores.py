@@ -124,7 +124,7 @@ def _shown(count: float) -> str:
 # ``rag-harness index``: this package's collections on a Qdrant server.
 
 _COLUMNS = ("collection", "points", "shards", "status", "vectors", "bytes", "model", "digest")
-_INDEX_UNITS = ("B", "kB", "MB", "GB", "TB")
+_SIZE_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def index_status_arguments(parser: argparse.ArgumentParser) -> None:
@@ -219,9 +219,9 @@ def _row(state: CollectionState) -> tuple[str, ...]:
 
 def _size(count: float) -> str:
     unit = 0
-    while count >= 1000 and unit < len(_INDEX_UNITS) - 1:
+    while count >= 1000 and unit < len(_SIZE_UNITS) - 1:
         count, unit = count / 1000, unit + 1
-    return f"{count:.3g} {_INDEX_UNITS[unit]}"
+    return f"{count:.3g} {_SIZE_UNITS[unit]}"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -179,7 +179,7 @@ def _says_query(function: Any) -> bool:
 
 ASKED = "asked"
 """Folder beside the result files of questions that were no file."""
-_GIVEN_QUESTIONS_WANTED = "a path, a DataFrame, or a list of questions, (question, expected answer), dicts or Case"
+_ACCEPTED_QUESTIONS = "a path, a DataFrame, or a list of questions, (question, expected answer), dicts or Case"
 _PAIR = ("query", "ground_truth")
 
 
@@ -199,7 +199,7 @@ def questions_file(queries: object, output: Path) -> Path:
         return Path(fspath(queries)).absolute()
     lines = [_line(number, each) for number, each in enumerate(_items(queries), 1)]
     if not lines:
-        raise DataError(f"evaluate: there is no question. Expected {_GIVEN_QUESTIONS_WANTED}.")
+        raise DataError(f"evaluate: there is no question. Expected {_ACCEPTED_QUESTIONS}.")
     file = output / ASKED / "queries.jsonl"
     text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
     try:
@@ -223,7 +223,7 @@ def _items(queries: object) -> Iterable[object]:
     if rows is not None:
         return rows
     if isinstance(queries, (Mapping, bytes)) or not isinstance(queries, Iterable):
-        raise DataError(f"evaluate: queries is {type(queries).__name__}: expected {_GIVEN_QUESTIONS_WANTED}.")
+        raise DataError(f"evaluate: queries is {type(queries).__name__}: expected {_ACCEPTED_QUESTIONS}.")
     return queries
 
 
@@ -379,8 +379,6 @@ def _check_measures(names: Sequence[str]) -> None:
             )
 
 
-# What an evaluation refuses before anything is asked.
-
 _SNAPSHOT = "snapshot"
 
 
@@ -446,9 +444,6 @@ def check_service(asked: Experiment, parts: RunParts, cases: Sequence[Case]) -> 
 
         queries = [case.query for case in cases]
         check_ready(spec, cast("EndpointPipeline", asked.pipeline), queries, access_of(parts.settings))
-
-
-# ``evaluate`` and ``aevaluate``: a pipeline, questions and measures -> an ``Evaluation``.
 
 
 def evaluate(

@@ -124,8 +124,6 @@ def _rules(table: SuiteTable, settings: Settings) -> GateRules:
     )
 
 
-# The numbers of an evaluation: mean, interval and n of each measure, as every table of the harness has them.
-
 _ALWAYS = ("recall@5", "mrr@10", "evidence_recall", "token_f1", "citation_recall", "abstention_rate", "expectations")
 """What is shown where it has a value. Every measure of the run is a column of the frame."""
 _LAST = "error_rate"

@@ -53,8 +53,6 @@ from rag_harness.runs.trial import Trial, TrialOutcome
 from rag_harness.tables.answer_warnings import foreign_text
 from rag_harness.tables.requested_measures import WantedMeasures
 
-# Leaves ``run.json`` and the cases of an evaluation, which reports and comparisons read.
-
 
 @dataclass
 class Arrived:
@@ -402,8 +400,6 @@ class NotebookRun:
                 self._journal.made.close()
 
 
-# The output folder while an evaluation writes to it: held, logged, and without a network in modes that call nobody.
-#
 # Meanwhile checks of long answers have the time of an answer.
 
 

@@ -160,8 +160,6 @@ def _block(lines: str, indent: int, end: str) -> str | None:
     return text if end == "+" else text.rstrip("\n") + ("" if end == "-" else "\n")
 
 
-# One interaction as a file in vcrpy's format.
-#
 # Of the headers only the content type is kept, so no key, cookie or organisation reaches the disk. The times are those
 # below the recording. They are in the metadata at the end of the file; a file that was cut short lacks that end.
 

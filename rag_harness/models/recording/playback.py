@@ -28,10 +28,6 @@ from rag_harness.models.recording.cassette_file import Recorded
 from rag_harness.models.recording.cassettes import RECORDED_AT, TOTAL, TTFT, Cassettes
 from rag_harness.models.recording.scrubbing import CleanedRequest
 
-# A guard that makes internet sockets an error in a replay, and proxies from the environment.
-
-# A guard for replay: opening an internet socket is an error that names the code that tried it.
-#
 # Python's audit events report every library. A hook cannot be removed, so it is added once and checks whether the guard
 # is on.
 
@@ -111,8 +107,6 @@ def proxy_of(scheme: str, host: str) -> str | None:
     """Return the environment's proxy for a host. None for a direct connection, as to this machine."""
     return None if host in LOOPBACK or proxy_bypass(host) else getproxies().get(scheme)
 
-
-# Rules of record and replay for a call: replay it, refuse it, or allow it and store the answer.
 
 _TEXT = re.compile(rb'"(content|text|delta|arguments|partial_json)"\s*:\s*"[^"]')
 """Matches the first piece of an answer in streams of OpenAI and Anthropic. Only the role comes before it."""
@@ -308,8 +302,6 @@ def headers_of(found: Recorded) -> dict[str, str]:
     return {**({"content-type": found.content_type} if found.content_type else {}), **times}
 
 
-# Record and replay of the HTTP calls that an app under test makes while it is set up and while it answers a trial.
-#
 # Other calls of the process are left alone. A trial is known by its context, as its spans are; threads that an app
 # starts are given it.
 

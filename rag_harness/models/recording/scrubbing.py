@@ -15,8 +15,6 @@ from rag_harness.core.json_text import read_json
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.roles import SECRET_HEADER, SECRET_NAME, is_secret, keys_of_judges
 
-# Removal of secrets and private text from requests and answers: the run's keys, and what the user's scrub removes.
-#
 # A streamed answer comes in pieces, which may cut a name or a key. So the pieces are joined and cleaned. If that
 # changes the text, the first piece gets all of it and the others become empty.
 
@@ -220,13 +218,11 @@ def _paragraph(text: str) -> str:
     return f"{text[:_KEPT]} … [{len(text)} characters, {digest}]"
 
 
-# A request for recordings: the parts that decide the answer, without secrets and private text.
-
 _BOUNDARY = re.compile(r'(?i)boundary="?([^";,]+)"?')
 _FORM = re.compile("form-(data|urlencoded)")
 STORES = frozenset({"vectors", "pairs", "tokens", "chunks", "judged", "own"})
 """Folders of a profile that belong to no model."""
-_CLEANED_REQUEST_LONGEST = 100
+_LONGEST_KEY = 100
 """Most bytes of a folder's name. File systems allow 255, and a path has more parts."""
 
 
@@ -320,9 +316,9 @@ def normal(value: Any) -> Any:
 def folder_name(name: str) -> str:
     """Return one path component for a model: its name if that is safe, else a safe form with a digest."""
     safe = re.sub(r"[^\w.@-]+", "--", name)
-    if safe and not safe.startswith(".") and safe not in STORES and len(safe.encode()) <= _CLEANED_REQUEST_LONGEST:
+    if safe and not safe.startswith(".") and safe not in STORES and len(safe.encode()) <= _LONGEST_KEY:
         return safe
-    short = safe.lstrip(".").encode()[: _CLEANED_REQUEST_LONGEST - 20].decode(errors="ignore")
+    short = safe.lstrip(".").encode()[: _LONGEST_KEY - 20].decode(errors="ignore")
     return f"{short or 'model'}-{blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
 

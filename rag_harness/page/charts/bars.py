@@ -223,7 +223,7 @@ def _desc(bar: IntervalBar) -> str:
 
 # Stacked bars of shares, one for each row. They are easier to compare than pies.
 
-_STACKED_TALL, _BETWEEN = 20.0, 8.0
+_STACKED_HEIGHT, _BETWEEN = 20.0, 8.0
 _SEEN = 6.0
 """How much of a part is seen beside the number in it."""
 _AXIS = Axis(0, 1, (0, 0.25, 0.5, 0.75, 1), ("0%", "25%", "50%", "75%", "100%"))
@@ -264,10 +264,10 @@ def stacked(chart: Stacked) -> str:
         return no_data(chart, "stacked")
     colours = [chart.colour(part) for part in range(len(chart.parts))]
     head, end = legend(chart.parts, lambda *at: swatch(chart.ident, *at), 14, chart.width, colours)
-    rows = rows_below(end + 4, (row.name for row in chart.rows), chart.width, _STACKED_TALL + _BETWEEN)
+    rows = rows_below(end + 4, (row.name for row in chart.rows), chart.width, _STACKED_HEIGHT + _BETWEEN)
     right = chart.width - 10 - max(text_width(_sum(row), SMALL) for row in chart.rows)
     box = Box(rows.left, rows.top, right, rows.end(len(chart.rows)))
-    drawn = [_stacked_row(chart, place, rows, box) for place in range(len(chart.rows))]
+    drawn = [_stacked_bar(chart, place, rows, box) for place in range(len(chart.rows))]
     frame = (fills(chart.ident, colours), head, level(_AXIS, box, chart.width), base_line(box))
     desc = f"Shares of {', '.join(chart.parts)} in {', '.join(row.name for row in chart.rows)}."
     return document(chart, box.bottom + 26, *frame, *drawn, desc=desc, kind="stacked")
@@ -285,7 +285,7 @@ def _sum(row: StackedBar) -> str:
     return f"n = {counted(math.fsum(row.values))}"
 
 
-def _stacked_row(chart: Stacked, place: int, rows: Rows, box: Box) -> str:
+def _stacked_bar(chart: Stacked, place: int, rows: Rows, box: Box) -> str:
     row, middle = chart.rows[place], rows.middle(place)
     total, start, drawn = math.fsum(row.values), 0.0, []
     for index, (part, value) in enumerate(zip(chart.parts, row.values, strict=True)):
@@ -305,7 +305,9 @@ def _stacked_row(chart: Stacked, place: int, rows: Rows, box: Box) -> str:
 
 def _piece(fill: dict[str, str], left: float, right: float, middle: float, title: str) -> str:
     inside = tag("title", escaped(title))
-    return tag("rect", inside, x=left, y=middle - _STACKED_TALL / 2, width=right - left, height=_STACKED_TALL, **fill)
+    return tag(
+        "rect", inside, x=left, y=middle - _STACKED_HEIGHT / 2, width=right - left, height=_STACKED_HEIGHT, **fill
+    )
 
 
 def _inside(share: float, left: float, right: float, middle: float) -> str:

@@ -176,8 +176,6 @@ def _beside(texts: list[tuple[float, str]], box: Box) -> str:
     return before + label(second, y, ordered[1][1], size=SMALL, kind=kind)
 
 
-# Assigns values to the nine colours of a heat map.
-
 BUCKETS = 9
 _MIDDLE = 4
 # A narrower span cannot be divided by nine in floating point.
@@ -195,7 +193,7 @@ def bucket(value: float, span: tuple[float, float]) -> int:
     return _MIDDLE + steps if away > 0 else _MIDDLE - steps
 
 
-_HEAT_MAP_TALL, _WIDEST, _NARROWEST, _LONGEST, _LONGEST_ROW, _HEAT_MAP_BETWEEN = 22.0, 60.0, 24.0, 110.0, 120.0, 18.0
+_HEAT_MAP_ROW, _WIDEST, _NARROWEST, _LONGEST, _LONGEST_ROW, _HEAT_MAP_GAP = 22.0, 60.0, 24.0, 110.0, 120.0, 18.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +241,7 @@ def heat_map(chart: HeatMap) -> str:
     for first in range(0, len(chart.columns), per_block):
         block, bottom = _block(grid, range(first, min(first + per_block, len(chart.columns))), top)
         drawn.append(block)
-        top = bottom + _HEAT_MAP_BETWEEN
+        top = bottom + _HEAT_MAP_GAP
     desc = f"Values of {', '.join(chart.rows)} by {', '.join(chart.columns)}; darker or stronger is farther out."
     kind = f"heat-map {chart.colours}"
     return document(chart, top + 24, *drawn, _key(grid, top), desc=desc, kind=kind)
@@ -285,12 +283,12 @@ def _block(grid: _Grid, columns: range, top: float) -> tuple[str, float]:
     for place, name in enumerate(grid.chart.rows):
         group = grid.chart.groups[place] if grid.chart.groups else ""
         if group and group != above:
-            drawn.append(label(4, y + _HEAT_MAP_TALL - 6, group, grid.chart.width - 8, size=SMALL, kind="label mute"))
-            y += _HEAT_MAP_TALL
+            drawn.append(label(4, y + _HEAT_MAP_ROW - 6, group, grid.chart.width - 8, size=SMALL, kind="label mute"))
+            y += _HEAT_MAP_ROW
         above = group
-        drawn.append(label(grid.left - 8, y + _HEAT_MAP_TALL / 2 + 4, name, grid.left - 12, anchor="end"))
+        drawn.append(label(grid.left - 8, y + _HEAT_MAP_ROW / 2 + 4, name, grid.left - 12, anchor="end"))
         drawn += _cells(grid, place, columns, y)
-        y += _HEAT_MAP_TALL
+        y += _HEAT_MAP_ROW
     return "".join(drawn), y
 
 
@@ -312,10 +310,10 @@ def _cells(grid: _Grid, row: int, columns: range, y: float) -> Iterator[str]:
         text = "–" if value is None else _written(grid.chart, value, grid.span)
         colour = "none" if value is None else str(bucket(value, grid.span))
         title = tag("title", escaped(f"{grid.chart.rows[row]}, {grid.chart.columns[column]}: {text}"))
-        yield tag("rect", title, x=x, y=y, width=grid.cell, height=_HEAT_MAP_TALL, class_=f"cell heat-{colour}")
+        yield tag("rect", title, x=x, y=y, width=grid.cell, height=_HEAT_MAP_ROW, class_=f"cell heat-{colour}")
         middle = x + grid.cell / 2
         # A value of very many digits is wider than its cell. It must not leave the drawing.
-        room, base = 2 * min(middle, grid.chart.width - middle), y + _HEAT_MAP_TALL / 2 + SMALL * 0.36
+        room, base = 2 * min(middle, grid.chart.width - middle), y + _HEAT_MAP_ROW / 2 + SMALL * 0.36
         yield label(middle, base, text, room, anchor="middle", size=SMALL, kind=f"cell-text heat-text-{colour}")
 
 

@@ -150,8 +150,6 @@ def _signed(text: str) -> str:
     return text.replace("-", "−")
 
 
-# The frame of a plot: grid, ticks with labels, names of the axes; and the chart without data.
-
 _MARGIN = 12.0
 _LONGEST = 130.0
 
@@ -465,8 +463,6 @@ def _pattern(ident: str, index: int) -> str:
     )
 
 
-# Legends: samples with names, in as many lines as needed.
-
 _GAP, _BESIDE = 18.0, 6.0
 # Draws the sample of a series at x and at the height of the line's middle.
 Sample = Callable[[int, float, float], str]
@@ -496,11 +492,9 @@ def legend(
     return (tag("g", *drawn, class_="legend"), y + LINE / 2 + 6) if names else ("", top)
 
 
-# Names of rows: beside their marks, or above them where a name is long.
-
-_ROW_NAMES_BESIDE = 0.3
+_NAMES_SHARE = 0.3
 """Share of a chart's width that names may take beside the marks."""
-_ROW_NAMES_GAP = 12.0
+_NAMES_GAP = 12.0
 
 
 @dataclass(frozen=True)
@@ -530,11 +524,11 @@ class Rows:
         middle = self.middle(place)
         if self.is_above:
             return label(self.left, middle - self.tall / 2 - 2, text, right - self.left)
-        return label(self.left - 8, middle + 4.5, text, self.left - _ROW_NAMES_GAP, anchor="end")
+        return label(self.left - 8, middle + 4.5, text, self.left - _NAMES_GAP, anchor="end")
 
 
 def rows_below(top: float, names: Iterable[str], width: float, tall: float) -> Rows:
     """Return the places of rows with these names in a chart of this width."""
     widest = max(map(text_width, names), default=0.0)
-    is_above = widest > _ROW_NAMES_BESIDE * width
-    return Rows(top, 4.0 if is_above else widest + _ROW_NAMES_GAP, tall, is_above)
+    is_above = widest > _NAMES_SHARE * width
+    return Rows(top, 4.0 if is_above else widest + _NAMES_GAP, tall, is_above)

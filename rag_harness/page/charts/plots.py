@@ -53,8 +53,6 @@ from rag_harness.page.charts.svg import (
     text_width,
 )
 
-# Curves in the unit square: risk over coverage, accuracy over confidence.
-
 _LEFT, _MARGIN = 46.0, 18.0
 _MANY, _MARKS = 24, 6
 _STROKE = {"fill": "none", "class_": "reference", "stroke_dasharray": "1 3"}
@@ -180,8 +178,6 @@ def _reference_name(chart: Curve, top: float) -> tuple[str, float]:
     return drawn + label(40, y + SIZE * 0.35, chart.reference_label, chart.width - 44), top + LINE
 
 
-# Line charts over ordered categories: how values change from one to the next, with their intervals.
-
 _TALL = 190.0
 _APART = 7.0
 
@@ -222,12 +218,12 @@ def lines(chart: Lines) -> str:
     middles = [box.left + band * (place + 0.5) for place in range(len(chart.categories))]
     below, height = categories(chart.categories, middles, band, box.bottom)
     place = axis.scale(box.bottom, box.top)
-    drawn = [_lines_series(chart, index, middles, band, place) for index in range(len(chart.series))]
+    drawn = [_series_marks(chart, index, middles, band, place) for index in range(len(chart.series))]
     frame = (head, upright(axis, box), base_line(box), below, names("", chart.y_label, box, 0, chart.width))
     return document(chart, height + 4, *frame, *drawn, desc=_desc(chart), kind="lines")
 
 
-def _lines_series(chart: Lines, at: int, middles: list[float], band: float, place: Scale) -> str:
+def _series_marks(chart: Lines, at: int, middles: list[float], band: float, place: Scale) -> str:
     apart = min(_APART, 0.6 * band / len(chart.series))
     shift = (at - (len(chart.series) - 1) / 2) * apart
     series, bars, marks = chart.series[at], [], []
@@ -258,7 +254,7 @@ def _desc(chart: Lines) -> str:
     return f"{len(chart.series)} lines ({told}) over {', '.join(chart.categories)}; bars are intervals."
 
 
-_STAIRCASE_TALL = 150.0
+_STAIRCASE_HEIGHT = 150.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,7 +277,7 @@ def staircase(chart: Staircase) -> str:
     check_numbers(f"staircase chart {chart.ident!r}", chart.y_label, (each for step in chart.steps for each in step))
     across = linear([0, *(x for x, _ in chart.steps)], count=4)
     up = linear([0, *(y for _, y in chart.steps)], count=4)
-    box = Box(left_of(up), 30.0, right_of(chart) - 8, 30.0 + _STAIRCASE_TALL)
+    box = Box(left_of(up), 30.0, right_of(chart) - 8, 30.0 + _STAIRCASE_HEIGHT)
     to_x, to_y = across.scale(box.left, box.right), up.scale(box.bottom, box.top)
     frame = (
         upright(up, box),
@@ -346,8 +342,6 @@ def _same(one: OnTwoAxes, other: OnTwoAxes) -> bool:
     return (one.x.value, one.y.value) == (other.x.value, other.y.value)
 
 
-# Places names beside points where they cover each other least.
-
 _NEAR = 9.0
 
 
@@ -395,7 +389,7 @@ def _kept_in(area: Area, within: Area) -> Area:
     return Area(area.left + across, area.top + down, area.right + across, area.bottom + down)
 
 
-_SCATTER_TALL, _ROOM, _NAMED = 240.0, 150.0, 8
+_SCATTER_HEIGHT, _ROOM, _NAMED = 240.0, 150.0, 8
 
 
 @dataclass(frozen=True)
@@ -446,7 +440,7 @@ def scatter(chart: Scatter) -> str:
     up = linear(ys, percent=chart.y_percent)
     head, end = legend([name for name, _ in chart.kinds], _sample, 14, chart.width, [kind for _, kind in chart.kinds])
     top = end + 26 if chart.kinds else 30.0
-    box = Box(left_of(up), top, right_of(chart) - 8, top + _SCATTER_TALL)
+    box = Box(left_of(up), top, right_of(chart) - 8, top + _SCATTER_HEIGHT)
     to_x, to_y = across.scale(box.left, box.right), up.scale(box.bottom, box.top)
     front = pareto(chart.points, chart.better_x, chart.better_y)
     x_label = f"{chart.x_label} ({_ends(chart.better_x, across)})"
@@ -462,7 +456,7 @@ def scatter(chart: Scatter) -> str:
     by_name = [each for each in told if each.name in chart.named] if chart.named else told
     drawn = (
         _front(front, chart, to_x, to_y, box),
-        *_scatter_marks(chart, told, to_x, to_y),
+        *_point_marks(chart, told, to_x, to_y),
         _named(by_name, told, to_x, to_y, box),
     )
     best = ", ".join(point.name for point in front)
@@ -490,7 +484,7 @@ def _front(front: list[Point], chart: Scatter, to_x: Scale, to_y: Scale, box: Bo
     return tag("polyline", points=points(corners), fill="none", class_="front", stroke_dasharray="5 4")
 
 
-def _scatter_marks(chart: Scatter, told: list[Point], to_x: Scale, to_y: Scale) -> list[str]:
+def _point_marks(chart: Scatter, told: list[Point], to_x: Scale, to_y: Scale) -> list[str]:
     drawn = []
     for at, point in enumerate(chart.points):
         index = colour_at(point.colour, at)

@@ -101,8 +101,6 @@ def _attribute(value: str | float) -> str:
     return escaped(value) if isinstance(value, str) else coordinate(value)
 
 
-# Measures, shortens and breaks texts before they are drawn.
-
 SMALL = 12.0
 TURN = 38.0
 LINE = 17.0

@@ -26,8 +26,6 @@ from rag_harness.records.row import ExperimentResult, RowCall, RowStage, rows_in
 from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.trials import READ_OFF
 
-# A backend of OpenTelemetry that takes spans by OTLP over HTTP, as JSON or, where it refuses JSON, as protobuf.
-
 _PATH = "/v1/traces"
 _HEADERS = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 _UNKNOWN_TYPE = 415
@@ -201,8 +199,6 @@ class WordsOfTrial:
         return json.dumps(self._clean(value), ensure_ascii=False)[:_LONGEST]
 
 
-# A trial as spans by OpenTelemetry's conventions for generative AI: itself with its scores, its steps, their calls.
-#
 # A row says how long its steps took and in which order, not when each began. So a span begins where the one before it
 # ends, and ``rag_harness.starts`` is ``inferred``. Ids are made of what makes a row: the same row has the same spans,
 # whichever machine sends them and however often. https://github.com/open-telemetry/semantic-conventions-genai

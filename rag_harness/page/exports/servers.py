@@ -13,8 +13,6 @@ from urllib.parse import quote, urlencode
 from rag_harness.core.errors import PrerequisiteError, SettingsError
 from rag_harness.core.settings.roles import check_address, shown_value
 
-# JSON requests to the server of a tool, with the standard library alone.
-
 _SECONDS = 60.0
 _SHOWN = 300
 
@@ -106,10 +104,6 @@ def _json(content: bytes) -> Any:
     except ValueError:
         return None
 
-
-# Hosts of CI jobs, GitHub and GitLab: one comment that is kept up to date, and the status of a commit.
-
-# One comment on a pull request or merge request, however often and by however many jobs it is written.
 
 MOST_BYTES = 60_000
 """GitHub takes 65,536 characters."""
@@ -258,8 +252,6 @@ def pages(api: Posting, path: str) -> Iterator[Mapping[str, Any]]:
             return
 
 
-# GitLab: notes on merge requests.
-#
 # A job's own token, ``CI_JOB_TOKEN``, may not write notes: its endpoints are listed in GitLab's page "Fine-grained
 # permissions for CI/CD job tokens". So a project access token is needed.
 

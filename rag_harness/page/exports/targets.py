@@ -36,8 +36,6 @@ from rag_harness.pipelines.otel.spans import SpanRecord, request_of
 from rag_harness.records.cases import CaseFile
 from rag_harness.tables.trials import READ_OFF, measure_column
 
-# A run as traces with scores, in Langfuse and in Phoenix.
-
 _LABELLED = ("query_type", "status", "cause", "model", "fingerprint")
 
 
@@ -347,7 +345,7 @@ def _annotate(server: Posting, path: str, annotations: Sequence[PhoenixBody]) ->
 def _spans(trace: ScoredTrace) -> Iterator[PhoenixBody]:
     said = {"input.value": trace.asked, "output.value": trace.answer, "session.id": trace.session}
     metadata = {"metadata": json.dumps(dict(trace.labels))}
-    yield _phoenix_annotations_span(
+    yield _phoenix_span(
         trace, _span_id(trace), "CHAIN", {key: value for key, value in (said | metadata).items() if value}
     )
     if trace.documents:
@@ -358,12 +356,12 @@ def _spans(trace: ScoredTrace) -> Iterator[PhoenixBody]:
         }
         asked = {"input.value": trace.asked}
         yield {
-            **_phoenix_annotations_span(trace, _search_id(trace), "RETRIEVER", asked | hits),
+            **_phoenix_span(trace, _search_id(trace), "RETRIEVER", asked | hits),
             "parent_id": _span_id(trace),
         }
 
 
-def _phoenix_annotations_span(trace: ScoredTrace, span_id: str, kind: str, attributes: PhoenixBody) -> PhoenixBody:
+def _phoenix_span(trace: ScoredTrace, span_id: str, kind: str, attributes: PhoenixBody) -> PhoenixBody:
     return {
         "name": trace.name,
         "context": {"trace_id": trace.trace_id, "span_id": span_id},
@@ -403,8 +401,6 @@ def _span_id(trace: ScoredTrace) -> str:
 def _search_id(trace: ScoredTrace) -> str:
     return trace.trace_id[16:]
 
-
-# The tools that scores are exported to, by their names, and an experiment as a run of MLflow.
 
 # An experiment as a run of MLflow; the only file that knows MLflow.
 #

@@ -37,8 +37,6 @@ from rag_harness.tables.pairwise import PairDifference as Pair
 from rag_harness.tables.run_diff import RunDiff, run_diff, same_said, sentences
 from rag_harness.tables.wording import better_of, counted, cut
 
-# Changes between runs, differences between experiments, and the queries and conversations that moved.
-
 SHOWN_MOVES = 20
 _SAME = 1e-12
 _QUERY = 90
@@ -276,9 +274,7 @@ def _row(change: MeasureChange, each: WorseConversation, now: Run, before: Run) 
     return [Cell(each.conversation), turn, Cell(f"{by:+.3f}", "bad")]
 
 
-# Changes between runs: from each run before to now, in sentences, then suite by suite and query by query.
-
-_DIFF_HEAD = ("measure", "n", "before", "now", "difference", "interval", "p (Holm)", "gained", "lost")
+_CHANGE_COLUMNS = ("measure", "n", "before", "now", "difference", "interval", "p (Holm)", "gained", "lost")
 _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
 """Measures whose queries are listed; for other measures they are counted."""
 _UNKNOWN = (
@@ -366,19 +362,21 @@ def _tables(
             "Over the cases that have a value in both. p: paired permutation test; the interval is that of gates. "
             "Both are adjusted by Holm for the tested measures that differ. gained: queries that got better."
         )
-        rows = [_diff_row(change, now) for change in changes]
-        yield Table(f"diff-{number}-{suite}", _DIFF_HEAD, rows, f"{suite}: from {before.name} to {now.name}", [note])
+        rows = [_change_row(change, now) for change in changes]
+        yield Table(
+            f"diff-{number}-{suite}", _CHANGE_COLUMNS, rows, f"{suite}: from {before.name} to {now.name}", [note]
+        )
     if same:
         yield Prose(f"{same}.")
     if suite in now.experiments:
         listed = [change for change in changes if change.measure in _LISTED]
-        yield from (_diff_queries(change, now, before, number) for change in listed)
+        yield from (_changed_queries(change, now, before, number) for change in listed)
 
 
-def _diff_row(change: MeasureChange, now: Run) -> list[Cell]:
+def _change_row(change: MeasureChange, now: Run) -> list[Cell]:
     measure = now.tables[change.suite].columns[change.measure].measure
     said = [str(change.n), f"{change.before:.3f}", f"{change.now:.3f}"]
-    moved_by = Cell(f"{change.difference:+.3f}", _diff_tone(change))
+    moved_by = Cell(f"{change.difference:+.3f}", _change_tone(change))
     between = interval_said(*change.interval, signed=True) if change.interval else NONE
     counts = (str(len(change.gained)), str(len(change.lost))) if change.better else (NONE, NONE)
     return [
@@ -389,13 +387,13 @@ def _diff_row(change: MeasureChange, now: Run) -> list[Cell]:
     ]
 
 
-def _diff_tone(change: MeasureChange) -> Tone:
+def _change_tone(change: MeasureChange) -> Tone:
     """Return good or bad for a change that chance hardly explains, where higher or lower is better."""
     tones: dict[str, Tone] = {"better": "good", "worse": "bad", "changed": ""}
     return tones[change.direction] if change.is_sure else ""
 
 
-def _diff_queries(change: MeasureChange, now: Run, before: Run, number: int) -> More:
+def _changed_queries(change: MeasureChange, now: Run, before: Run, number: int) -> More:
     counts = f"{len(change.gained)} gained, {len(change.lost)} lost"
     if not change.better:
         counts = f"{len(change.rose) + len(change.fell)} changed"
@@ -403,8 +401,6 @@ def _diff_queries(change: MeasureChange, now: Run, before: Run, number: int) -> 
     new, old = ComparedExperiment(now, change.suite, now.name), ComparedExperiment(before, change.suite, before.name)
     return More(title, moved(f"moved-{number}-{change.suite}-{change.measure}", new, old, change.measure))
 
-
-# The race of rag-harness tune in the report: its section and its figures.
 
 _KINDS: Mapping[str, int] = {
     "chosen": 3,

@@ -246,13 +246,13 @@ def decisions(runs: Sequence[Run]) -> Section | None:
     gates = [gate for gate in run.gates if gate.get("otherwise")]
     if not gates:
         return None
-    rows = [_decisions_row(gate, cutoff(run)) for gate in gates]
+    rows = [_decision_row(gate, cutoff(run)) for gate in gates]
     head = ("assumption", "measured", sureness_head(gates), "n", "verdict", "what to do")
     caption = "Assumptions, and what was agreed to do where one does not hold"
     return Section("decisions", "Decisions", [Table("decisions", head, rows, caption, [_NOTE])])
 
 
-def _decisions_row(said: Mapping[str, Any], k: int) -> list[Cell]:
+def _decision_row(said: Mapping[str, Any], k: int) -> list[Cell]:
     gate, state = gate_or_none(said["gate"], k), said["state"]
     verdict, to_do = Cell(state, TONES.get(state, "mute")), Cell(_to_do(said, gate))
     if said.get("value") is None or said.get("threshold") is None:

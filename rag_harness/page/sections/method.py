@@ -88,8 +88,6 @@ def statistics(run: Run, runs: Sequence[Run]) -> list[str]:
     return [*_INTERVALS, *(_TESTS if is_tested else ()), *([_TAIL] if has_tail else []), *sliced, *several]
 
 
-# The glossary: terms of this page, each explained in a sentence with a figure of this run.
-
 _MEASURES = {
     "evidence_recall": "The share of the quotes which the answer needs that stand in the chunks of the prompt",
     "recall@5": "The share of the right documents that are among the first 5 found",
@@ -481,7 +479,7 @@ def _running(run: Run) -> Iterator[str]:
         )
 
 
-_METHOD_MEASURES = ("measure", "better", "unit", "version", "formula, of one case")
+_MEASURE_COLUMNS = ("measure", "better", "unit", "version", "formula, of one case")
 
 
 def method(runs: Sequence[Run]) -> Section:
@@ -496,7 +494,7 @@ def _blocks(run: Run, runs: Sequence[Run]) -> Iterator[Block]:
             "R: the relevant documents of a case; k: the number behind the @. A version goes up when the same row "
             "gets another value."
         ]
-        yield Table("measures", _METHOD_MEASURES, [_row(measure) for measure in shown], "Measures", notes)
+        yield Table("measures", _MEASURE_COLUMNS, [_row(measure) for measure in shown], "Measures", notes)
     if any(table.shares() for table in run.experiments.values()):
         rows = [[Cell(kind, kind=kind), Cell(meaning)] for kind, meaning in MEANINGS.items()]
         yield Table("kinds", ("category", "where"), rows, "Categories of answers, the first that holds")

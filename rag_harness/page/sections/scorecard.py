@@ -43,8 +43,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.summary import judged_in_order, stage_quantiles
 from rag_harness.tables.wording import NEITHER, counted, cut, joined_names, money, where_found
 
-# The costs of a run's answers: tokens, money, calls, time.
-
 
 def costs(run: Run) -> Table:
     """Return tokens, cost and calls of each experiment."""
@@ -231,11 +229,9 @@ def _share(shares: dict[str, float], kind: str) -> str:
     return f"{shares[kind]:.1%}" if shares else NONE
 
 
-# The section about slices: which experiment wins on which slice, where the run was asked for slices.
-
 _HEAD = ("slice", "measure", "cases", "best", "mean", "beats", "no sure difference from", "the same on every case")
 _PAIRS = ("slice", "measure", "pair", "n", "difference", "interval", "p (t)", "p (perm)")
-_SLICES_MARKS = (
+_SLICE_MARKS = (
     "Best: ahead of most others, case by case; all: everybody has the same values. ★ better than every other with a "
     "value, each difference significant by paired t and by permutation test after Holm's correction; with = several "
     "that have the same value on every case, which win together."
@@ -248,15 +244,15 @@ _FAMILY = (
 
 def slices(runs: Sequence[Run]) -> Section | None:
     """Return the first run's standings on slices; None where none were asked for, or no experiment has a rival."""
-    blocks = [*_slices_blocks(runs[0].standings)]
+    blocks = [*_standing_blocks(runs[0].standings)]
     return Section("slices", "Which wins where", blocks) if blocks else None
 
 
-def _slices_blocks(found: Standings) -> Iterator[Block]:
+def _standing_blocks(found: Standings) -> Iterator[Block]:
     if found.found:
         data = ("data",) if found.several else ()
-        notes = [_SLICES_MARKS, _FAMILY.format(counted(found.tests, "test")), *_without(found)]
-        rows = [[*_data(each, found), *_slices_row(each)] for each in found.found]
+        notes = [_SLICE_MARKS, _FAMILY.format(counted(found.tests, "test")), *_without(found)]
+        rows = [[*_data(each, found), *_slice_row(each)] for each in found.found]
         caption = "The best experiment of each slice; its mean with the 95 % interval"
         yield Table("slices", (*data, *_HEAD), rows, caption, notes)
         pairs = [[*_data(each, found), *row] for each in found.found for row in _pairs(each)]
@@ -269,7 +265,7 @@ def _data(each: SliceStanding, found: Standings) -> list[Cell]:
     return [Cell(each.data)] if found.several else []
 
 
-def _slices_row(each: SliceStanding) -> list[Cell]:
+def _slice_row(each: SliceStanding) -> list[Cell]:
     name = "all" if each.is_level else " = ".join(each.winners) or each.best
     best = Cell(name, is_best=bool(each.winners))
     behind = f"behind {_names(each.ahead)}" if each.ahead else ""
@@ -312,10 +308,10 @@ def retrieval(runs: Sequence[Run]) -> Section | None:
     """Return what the golden suite of the first run found; None where it did not run."""
     run = runs[0]
     table = run.selected.get(GOLDEN)
-    return None if table is None else Section("retrieval", "Retrieval suite", [*_retrieval_blocks(run, table)])
+    return None if table is None else Section("retrieval", "Retrieval suite", [*_golden_blocks(run, table)])
 
 
-def _retrieval_blocks(run: Run, table: SuiteTable) -> Iterator[Block]:
+def _golden_blocks(run: Run, table: SuiteTable) -> Iterator[Block]:
     if (found := run.brief.golden) is not None:
         yield Prose(f"{'; '.join([found_said(found), *found.broken])}.", "bad" if found.broken else "")
     first = dict.fromkeys([*_of_cutoff(run), *GOLDEN_MEASURES])

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from rag_harness.data.datasets import Data
 
 
-# Answers of a service: paths into their JSON, typed values, contexts and citations.
-
-# Paths into an answer: ``answer``, ``choices[0].message.content``, ``/data/0/text``, ``$.hits[*].text``.
-
 _STEP = re.compile(r"""(?:^|\.)([^.\[\]'"*?@()$,\s]+)|\[(\d+)\]|\['([^'\\]*)'\]|\["([^"\\]*)"\]""")
 _SHOWN = 12
 """Most keys that a message lists."""
@@ -187,8 +183,6 @@ def items_value(value: Any) -> list[Any]:
         raise WrongKindError("a list")
     return value
 
-
-# Parser for contexts: text, id, document and score of each item.
 
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
 CONTEXT_PARTS = {
@@ -480,8 +474,6 @@ def _places(said: ServiceAnswer, hits: Sequence[Hit]) -> list[int]:
         found.append(place or behind)
     return list(dict.fromkeys(found))
 
-
-# Documents of a service's contexts, found by id, else by text.
 
 BY_ID, BY_TEXT, BY_NAME, BY_NOTHING = "id", "text", "name", "nothing"
 """Where there are no documents to look in, a document is taken by the name that the context tells."""

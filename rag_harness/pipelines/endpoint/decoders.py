@@ -12,8 +12,6 @@ from rag_harness.core.json_text import DEEPEST_JSON, is_deep
 from rag_harness.core.settings.endpoints import EndpointSpec, StreamReading
 from rag_harness.pipelines.endpoint.answer import AnswerPath, described
 
-# Parser for the JSON of an answer, with a reason where it fails.
-
 _SHOWN = 120
 
 
@@ -62,9 +60,6 @@ def _refuse(constant: str) -> Any:
 
 def _too_deep(name: str, text: str) -> ModelOutputError:
     return ModelOutputError(f"{name} answered with JSON that is nested deeper than {DEEPEST_JSON} levels.", text[:4000])
-
-
-# Parser for server-sent events: names, data, and the time of the first piece of text.
 
 
 class EventLines:

@@ -173,9 +173,6 @@ class _Asked:
         return list(output.retrieved[:k]), spent, list(output.calls)
 
 
-# An answer of a service with what its spans tell: the reply counts where it says something, the trace elsewhere.
-
-
 def told_by_trace(output: PipelineOutput, said: ServiceAnswer, reply: ServiceReply, placing: Placing) -> PipelineOutput:
     """Return the output of a service's reply with the steps, searches and contexts of its trace.
 

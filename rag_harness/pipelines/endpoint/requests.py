@@ -203,9 +203,6 @@ class Environment:
         return self._file
 
 
-# The history that a service is sent: role and content of each message, without the oldest turns where it is long.
-
-
 @dataclass(frozen=True, slots=True)
 class SentHistory:
     """A query with the history that is sent with it.

@@ -35,8 +35,6 @@ from rag_harness.models.recording.scrubbing import REDACTED, Cleaner, json_of
 from rag_harness.pipelines.otel.spans import SpanRecord, kind_of, request_of, spans_of_protobuf, spans_of_request
 from rag_harness.pipelines.otel.steps import MOST_SPANS
 
-# Spans that come from elsewhere, dealt to the trials that wait for them, in whatever order they come.
-
 _LOOK_SECONDS = 0.02
 
 
@@ -370,8 +368,6 @@ def _value(value: Any, cleaner: Cleaner) -> Any:
         return _attributes(value, cleaner)
     return [_value(each, cleaner) for each in value] if isinstance(value, (list, tuple)) else value
 
-
-# What a service's client does about its spans: tells the service whose they are, waits for them, keeps them.
 
 _WORKERS = "PYTEST_XDIST_WORKER_COUNT"
 _servers: dict[int, SpanServer] = {}

@@ -15,8 +15,6 @@ from rag_harness.core.json_text import read_json
 from rag_harness.pipelines.otel.spans import SpanEvent, SpanRecord, spans_of_request
 from rag_harness.pipelines.otel.steps import MOST_SPANS
 
-# The JSON values of a file, a line each or over several lines, without reading the file as a whole.
-
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes. A longer value would have to be in memory as a whole."""
 MARK = b"\xef\xbb\xbf"
@@ -176,8 +174,6 @@ def _of_text(value: str) -> int:
     return max((since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000, 0)
 
 
-# Spans as Langfuse exports them: observations, alone or below their trace.
-#
 # https://langfuse.com/docs/observability/data-model
 
 _KINDS = {"GENERATION": "LLM", "SPAN": "CHAIN", "EVENT": "CHAIN"}

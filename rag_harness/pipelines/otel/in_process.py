@@ -215,8 +215,6 @@ def span_id_of(span: ReadableSpan) -> int:
     return span.context.span_id if span.context is not None else 0
 
 
-# Deals spans to the trials that are under way, by the id of their trace.
-
 _OUR_LOOP = "rag-trials"
 """The thread of the trials' loop, where judges and trials that are not traced run, too: each below a deadline."""
 _MOST_OVER = 10_000

@@ -218,8 +218,6 @@ def _ttft(span: SpanRecord) -> float | None:
     return (min(first) - span.start_ns) / 1e6 if first else None
 
 
-# Calls of tools: their spans, with the arguments that a model gave; without spans, what models have asked for.
-
 _NAMES = ("tool.name", "gen_ai.tool.name")
 _IDS = ("tool.id", "gen_ai.tool.call.id")
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value")

@@ -428,10 +428,10 @@ def _written(span: SpanRecord) -> dict[str, Any]:
 
 
 def _pairs(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"key": name, "value": _otlp_written_value(value)} for name, value in attributes.items()]
+    return [{"key": name, "value": _to_otlp_value(value)} for name, value in attributes.items()]
 
 
-def _otlp_written_value(value: Any) -> dict[str, Any]:
+def _to_otlp_value(value: Any) -> dict[str, Any]:
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int):
@@ -441,5 +441,5 @@ def _otlp_written_value(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return {"kvlistValue": {"values": _pairs(value)}}
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return {"arrayValue": {"values": [_otlp_written_value(each) for each in value]}}
+        return {"arrayValue": {"values": [_to_otlp_value(each) for each in value]}}
     return {} if value is None else {"stringValue": str(value)}

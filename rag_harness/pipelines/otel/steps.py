@@ -165,8 +165,6 @@ def _number(value: Any) -> float | None:
     return found if isfinite(found) else None
 
 
-# Which of several searches and rerankers inside each other are steps, and what each of them returned.
-#
 # Frameworks wrap: LlamaIndex has a span of the search and one of the part that searches, of which only the outer tells
 # what was found; LangChain has no span for a reranker, but one of the search with it around one of the search without
 # it.

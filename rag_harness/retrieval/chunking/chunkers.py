@@ -58,8 +58,6 @@ def _chunk(document: Document, index: int, piece: Piece) -> Chunk:
     )
 
 
-# ``headings``: a page by its H2 and H3, short sections joined, long ones split; for textbooks.
-#
 # - The text before the first H2 or H3 is a chunk of its own, however short, called "Introduction".
 # - A section below ``least`` is joined with its neighbours under the same H2, forward first, while they fit.
 # - Across H2s (and H1s), two sections are joined only where both are below ``least``. A short section between two long
@@ -217,8 +215,6 @@ def chunk_sliding(document: Document, tokenizer: Tokenizer, settings: ChunkingSe
     return [places.chunk(index, piece) for index, piece in enumerate(pieces)]
 
 
-# ``summaries``: the sections of ``headings``, each as its headings and its first sentences.
-#
 # Summaries are extractive; no model writes them. A summary has the id of its section, so that a retriever can return
 # the section.
 
@@ -248,9 +244,6 @@ def _sentences(text: str, language: str) -> Iterator[str]:
     for paragraph in _PARAGRAPH.split(prose):
         for start, end in sentence_spans(paragraph, language=language, wrapped=True):
             yield " ".join(paragraph[start:end].split())
-
-
-# ``plain``: the chunks of ``sections`` without Markdown, for measuring the value of the markup.
 
 
 def chunk_plain(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:

@@ -313,9 +313,9 @@ def _pieces(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
         if token.type in _CODE:
             yield *at, token.content.rstrip("\n")
         elif token.type == "inline" and before is not None and before.type in _CELLS:
-            row.append(_unmarked_visible(token))
+            row.append(_text_without_marks(token))
         elif token.type == "inline":
-            yield *at, _unmarked_visible(token)
+            yield *at, _text_without_marks(token)
         elif token.type == "tr_close":
             # The line of dashes after the header is not text of the table.
             header = before is not None and before.type == "th_close"
@@ -323,7 +323,7 @@ def _pieces(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
             row = []
 
 
-def _unmarked_visible(inline: Token) -> str:
+def _text_without_marks(inline: Token) -> str:
     return "".join(map(_shown, inline.children or [])).strip()
 
 

@@ -24,8 +24,6 @@ from rag_harness.retrieval.chunking.markdown import (
     read_headings,
 )
 
-# Borders for cutting a block that is too long for a chunk: sentences, lines, words, and at last characters.
-
 _LINE_END = re.compile(r"(?:\r\n?|\n)(?:[ \t]*(?:\r\n?|\n))*")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*_]*\s+|[。！？][”’」』）]*\s*")
 _WORD = re.compile(r"\S+\s*")
@@ -56,8 +54,6 @@ def _words(text: str, start: int, end: int, width: int) -> Iterator[int]:
         behind = word.end()
 
 
-# Packing of sections into pieces within the limit: whole sections where they fit, else blocks with overlap.
-#
 # Lengths are in tokens.
 
 
@@ -321,8 +317,6 @@ def one_section(sections: Sequence[HeadingSection], path: tuple[str, ...] = ()) 
         blocks += section.blocks
     return HeadingSection(path, first.titles, tuple(blocks))
 
-
-# Parser for the front matter of a page: plain ``key: value`` lines, as in books and static sites.
 
 _LINE = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
 _QUOTED = re.compile(r"""(["'])(.*)\1""")

@@ -429,11 +429,11 @@ def create(parts: RetrievalParts) -> EdgeIndex:
 
 LIVE_GRAPH_FROM = 20_000
 """Fewest points for a graph. With fewer, comparing all vectors takes under 3 ms."""
-_LIVE_EDGE_BATCH = 64
+_LIVE_BATCH = 64
 _FLUSH_AFTER = 2_000
 """Points after which the write-ahead log is truncated. Lost points are made again from the vectors."""
 _PAGE = 10_000
-_LIVE_EDGE_SPARE = 4 << 20
+_LIVE_SPARE = 4 << 20
 """Free bytes, besides the reserved ones, that writing points needs."""
 _LEAST = 1 << 20
 """Free bytes that opening the shard, or removing points, needs."""
@@ -473,17 +473,17 @@ class EdgePoints:
     def add(self, ids: Sequence[int], vectors: Matrix) -> None:
         """Add points in batches. Other threads can work between the batches."""
         with _speaking("cannot be written"):
-            for start in range(0, len(ids), _LIVE_EDGE_BATCH):
+            for start in range(0, len(ids), _LIVE_BATCH):
                 some = zip(
-                    ids[start : start + _LIVE_EDGE_BATCH],
-                    vectors[start : start + _LIVE_EDGE_BATCH].tolist(),
+                    ids[start : start + _LIVE_BATCH],
+                    vectors[start : start + _LIVE_BATCH].tolist(),
                     strict=True,
                 )
                 points = [edge.Point(number, row) for number, row in some]
                 with self._writing:
                     shard = self._made(vectors.shape[1])
                     # Each number takes five bytes in the write-ahead log and four in the vectors.
-                    self._make_room(len(points) * vectors.shape[1] * 8 + _AROUND, _LIVE_EDGE_SPARE)
+                    self._make_room(len(points) * vectors.shape[1] * 8 + _AROUND, _LIVE_SPARE)
                     shard.update(edge.UpdateOperation.upsert_points(points))
                 sleep(0)
             self._flush_after(len(ids))
@@ -543,7 +543,7 @@ class EdgePoints:
         assert self._shard is not None
         try:
             # All vectors are written again, with their links.
-            check_room(self._folder, 2 * used_bytes(self._folder) + _LIVE_EDGE_SPARE)
+            check_room(self._folder, 2 * used_bytes(self._folder) + _LIVE_SPARE)
         except NoRoomError as error:
             log.warning("No graph of %d points is made, and searching takes longer: %s", count, error)
             return
@@ -568,7 +568,7 @@ class EdgePoints:
 
     def _made(self, dimension: int) -> edge.EdgeShard:
         if self._shard is None:
-            check_room(self._folder, _LIVE_EDGE_SPARE)
+            check_room(self._folder, _LIVE_SPARE)
             self._folder.mkdir(parents=True, exist_ok=True)
             self._shard = edge.EdgeShard.create(str(self._folder), shard_config(dimension, graph=True, wal=True))
         return self._shard

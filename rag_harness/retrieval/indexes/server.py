@@ -25,8 +25,6 @@ from rag_harness.retrieval.indexes.server_collection import (
 )
 from rag_harness.retrieval.indexes.server_connection import connect, quiet, speaking
 
-# A Qdrant server's collection that changes while it is searched; or the client's memory, where Edge has no wheel.
-#
 # Like the index below it is tested in memory mode and with a stub that validates requests, but never with a server.
 
 _BATCH = 256

@@ -175,8 +175,6 @@ def _damages(folder: Path, files: dict[str, int]) -> Iterator[str]:
             yield f"{name} has {found} bytes, not {size}"
 
 
-# Which point of a shard is which chunk, and which points of an older shard serve other chunks.
-#
 # A point is a vector, and a vector belongs to a text. So where some documents have changed, the points of all other
 # texts stay, whatever their places are now: a shard has a point's number for each place of a chunk, and its text's
 # digest.

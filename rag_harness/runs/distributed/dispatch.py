@@ -62,9 +62,6 @@ ReplaceWorker = Callable[[str, WantedRows], Awaitable["tuple[Remote, Opened] | N
 """Starts a worker in place of the dead one of this name, and looks for its rows; None where none can be started."""
 
 
-# Jobs under way at a worker, and how they end when the worker dies.
-
-
 @dataclass(eq=False)
 class SentJob:
     """A job, the worker that has it, and how many workers have died with it; ``carried`` is its experiment."""

@@ -31,8 +31,6 @@ from rag_harness.models.throttling import (
     in_parts,
 )
 
-# The ledger of a run: calls and tokens a minute, and money, of all workers. One process holds it. It knows no Ray.
-#
 # A grant is on disk before it is returned. A ledger that is started again counts a grant without a settlement as spent,
 # until it is settled.
 
@@ -419,9 +417,6 @@ class LeasedSpendLimit:
             f"the next call may cost up to {usd:.6f} USD, and {spent:.6f} of {self._limit:.6f} USD are spent. A "
             f"larger budget: --rag-budget USD"
         )
-
-
-# Divides the limits of a run among its workers, in equal parts.
 
 
 def share_of(settings: Settings, workers: int) -> Settings:

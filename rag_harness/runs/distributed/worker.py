@@ -99,9 +99,6 @@ def _golden(parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[st
     return suite.experiment, fingerprint_parts(suite.experiment, settings, suite.digest)
 
 
-# Rows and prompts on a node: in the folder of the results where the node shares it, else in a folder of the node.
-
-
 class NodeJournals:
     """Where a worker writes its journal, and the journals of dead workers that it finds there.
 
@@ -278,8 +275,6 @@ class Home:
         if not made.cancelled():
             made.exception()  # read because the caller may have left and asyncio would complain
 
-
-# Has texts embedded by their homes while an experiment is prepared, and by this worker where a home is lost.
 
 AHEAD = 2
 """Parts that each home is asked for in advance, so that it has the next one when it has finished one. Where the first

@@ -22,8 +22,6 @@ from rag_harness.evaluation.measures.measure import CompositeMeasure
 from rag_harness.evaluation.measures.metamorphic import MetamorphicMeasure
 from rag_harness.runs.gates.grammar import BASELINE, Gate, OverTurns, Promise, Reference, number_text, parse_gate, wrong
 
-# Checks that everything exists that a gate names.
-
 # A sign needs a space before it, because names may contain a hyphen: gpt-4.
 _FEW = 8
 """Values of a label that a message names."""

@@ -135,9 +135,9 @@ def call_end(text: str) -> int:
 
 TurnsKind: TypeAlias = Literal["all", "mean", "worst", "drift"]
 TURN_FORMS = "conversation(all(…)), conversation(mean(…)), conversation(worst(…)) or drift(…)"
-_OVER_TURNS_KINDS: dict[str, TurnsKind] = {"all": "all", "mean": "mean", "worst": "worst"}
+_TURN_KINDS: dict[str, TurnsKind] = {"all": "all", "mean": "mean", "worst": "worst"}
 _CALL = re.compile(r"(conversation|drift)\s*\(\s*(.*?)\s*\)")
-_OVER_TURNS_OF = re.compile(r"(\w+)\s*\(\s*(.*?)\s*\)")
+_TURNS_CALL = re.compile(r"(\w+)\s*\(\s*(.*?)\s*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +179,12 @@ def read_over_turns(what: str) -> tuple[OverTurns, str] | None:
     inner = called[2] if called else ""
     if called and called[1] == "drift":
         return OverTurns("drift"), _plain(inner, f"drift({inner})")
-    found = _OVER_TURNS_OF.fullmatch(inner)
+    found = _TURNS_CALL.fullmatch(inner)
     if inner.startswith(("pass^", "worst_of_", "flip_rate")):
         _plain(inner, what)
-    if not found or found[1] not in _OVER_TURNS_KINDS:
+    if not found or found[1] not in _TURN_KINDS:
         raise ValueError(f"{what!r} is nothing that is asked of conversations; write {TURN_FORMS}")
-    kind = _OVER_TURNS_KINDS[found[1]]
+    kind = _TURN_KINDS[found[1]]
     if kind != "all":
         return OverTurns(kind), _plain(found[2], what)
     measure, limit = read_limit(found[2])

@@ -24,8 +24,6 @@ from rag_harness.runs.gates.evidence import (
 from rag_harness.runs.gates.grammar import BASELINE, Gate, Reference
 from rag_harness.runs.gates.verdict import Verdict, VerdictState, as_expected, meets_threshold, value_said
 
-# The protocol of a run's values, as gates read them.
-
 SliceLabels = Mapping[str, str]
 
 
@@ -193,8 +191,6 @@ def _shallow(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:
     return [returns(name, depth) for name, depth in depths.items() if cutoff and depth and depth < cutoff]
 
 
-# Gates over unreviewed questions: a gate is judged on its reviewed questions, and not judged where there are none.
-#
 # A draft may ask what no page answers, or copy its page. So a draft makes no gate pass and no gate fail, and one draft
 # among 200 questions does not keep the others from being judged.
 

@@ -27,8 +27,6 @@ from rag_harness.models.calls import LONGEST_ANSWER
 from rag_harness.retrieval.retrievers import Rarity
 from rag_harness.service.database import Database
 
-# The contents of a collection at one moment: documents, search variants, term weights, and the state that answers.
-
 # The contents of a collection at one moment. They never change: each change makes new contents.
 
 
@@ -237,8 +235,6 @@ class _Counted(Rarity):
         super().__init__(())
         self._count, self._having = count, having
 
-
-# Stores of a collection: vectors, token vectors, and texts made from chunks.
 
 # The stores of a collection for computed vectors: bounded memory for questions, and a store beside the documents.
 #

@@ -118,8 +118,6 @@ class _Adapting:
         return self._models.cassettes
 
 
-# Cuts and embeds a document before questions can find it.
-
 CHUNK_CHARACTERS = 1 << 20
 """The most characters of a chunk. Chunks are cut by tokens, and a word of 32 MB is one token to a tokenizer. While a
 pattern searches such a chunk, no question is answered."""

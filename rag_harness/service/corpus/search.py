@@ -288,9 +288,6 @@ class CollectionParts(RunParts):
         return self._lasting.models.stored(settings.embed_model, self._lasting.stores)
 
 
-# From a state of a collection to the objects that answer questions; everything slow is made here, beforehand.
-
-
 @dataclass(frozen=True)
 class ServedExperiment:
     """The served experiment and how it indexes documents.

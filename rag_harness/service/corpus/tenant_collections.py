@@ -449,7 +449,7 @@ def _size(document: Document) -> int:
 
 # Cuts and embeds documents again if they were cut and embedded with other parts. Their text is kept.
 
-_REMAKING_BATCH = 16
+_REINDEX_BATCH = 16
 _UNFINISHED = "being made"
 
 
@@ -474,8 +474,8 @@ def remake(database: Database, collection: int, made_of: str, preparer: Preparer
             "%d documents of collection %d are cut and embedded anew: other parts are served", len(ready), collection
         )
         database.write_now(lambda c: document_table.set_made_of(c, collection, _UNFINISHED))
-    for start in range(0, len(ready), _REMAKING_BATCH):
-        some = ready[start : start + _REMAKING_BATCH]
+    for start in range(0, len(ready), _REINDEX_BATCH):
+        some = ready[start : start + _REINDEX_BATCH]
         with part(start, len(some), len(ready)):
             prepared = preparer.prepared([document for _, document in some])
             database.write_now(_writing([row for row, _ in some], prepared))

@@ -49,8 +49,6 @@ from rag_harness.core.text.terms import terms
 from rag_harness.core.types import NEGATIVE, Chunk
 from rag_harness.data.queries import QueryLine, is_placeholder
 
-# Questions as a reviewer sees them, reasons against them, and decisions from a downloaded page.
-
 
 @dataclass(frozen=True, slots=True)
 class ShownQuote:
@@ -361,8 +359,6 @@ def _row(line: str, where: str) -> QueryRow:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{where}: no question. Name the file that the page has downloaded: --take FILE") from error
 
-
-# The HTML page of questions and their evidence for review.
 
 MOST_OF_A_PAGE = 50_000
 """Up to so many characters a document is included whole. Of longer ones, only the text around quotes is."""

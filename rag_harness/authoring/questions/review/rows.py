@@ -19,8 +19,6 @@ from rag_harness.core.types import NEGATIVE, REVIEWED, Evidence, review_said
 from rag_harness.data.queries import read_queries
 from rag_harness.data.query_lines import DECLINES, rows_of_line, with_turns
 
-# Rows under review: decisions about them, turns of one conversation, and the selection that is shown.
-
 # Metadata keys of a question, by which the check of the documents and the review exchange findings.
 
 AFFECTED = "affected"
@@ -113,8 +111,6 @@ def _metadata(row: QueryRow) -> Mapping[str, Any]:
     return row.get("metadata") or {}
 
 
-# Turns stand on the turns before them: what a decision about one means for the others of its conversation.
-#
 # Rejecting a turn rejects those behind it because their history is gone. Taking that back brings back what was
 # rejected with it, and the turns that it stands on. Other words of a turn, or of its answer, reopen those behind it
 # that were accepted, because they were accepted behind the old words.
@@ -224,9 +220,6 @@ def chosen_rows(
         drawn = sorted(numbers, key=lambda number: text_digest(f"{seed} {rows[number]['query_id']}"))[:sample]
         numbers = sorted(drawn)
     return [number for number in numbers if only in ("", state_of(rows[number]))]
-
-
-# The file of the questions under review: its lines, its lock, and rejected questions.
 
 
 class _Whole(NamedTuple):

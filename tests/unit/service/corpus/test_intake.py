@@ -140,7 +140,7 @@ def test_a_graph_that_finds_no_room_is_not_made(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(edge, "LIVE_GRAPH_FROM", 10)
     points = edge.EdgePoints(tmp_path / "shard")
     points.add(list(range(20)), np.eye(20, dtype=np.float32))
-    monkeypatch.setattr(cache, "free", lambda _folder: edge._LIVE_EDGE_SPARE)
+    monkeypatch.setattr(cache, "free", lambda _folder: edge._LIVE_SPARE)
     points.tidy()
     assert points.nearest(np.eye(20, dtype=np.float32)[3], 1)[0][1] == 3
     monkeypatch.undo()
