@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,10 @@ from rag_harness.core.registry import may_be_kept, module_of, stated_fingerprint
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.settings.table import affecting
 from rag_harness.core.types import Case
-from rag_harness.evaluation.judges.conversations import in_conversations
 from rag_harness.evaluation.judges.factory import (
     asked_anew,
-    bare_judge,
     create_judge,
+    inner_judge,
     judged,
     panel_score,
     scores_fingerprint,
@@ -571,10 +571,10 @@ def judging_of(
 def _by(
     parts: JudgeParts, pages_of: PagesOf, elsewhere: AskJudge | None, repeats: bool, kept: KeptScores | None
 ) -> RowJudge:
-    anew = (lambda turn: in_conversations(asked_anew(parts, turn), parts)) if repeats else None
-    bare = Lazy(lambda: bare_judge(parts))
-    make = lambda: in_conversations(create_judge(parts, bare.get()), parts)  # noqa: E731
-    stated = lambda: scores_fingerprint(bare.get(), parts.settings)  # noqa: E731
+    anew = partial(asked_anew, parts) if repeats else None
+    inner = Lazy(lambda: inner_judge(parts))
+    make = lambda: create_judge(parts, inner.get())  # noqa: E731
+    stated = lambda: scores_fingerprint(inner.get(), parts.settings)  # noqa: E731
     return RowJudge(make, pages_of, parts.settings.deadline, anew, elsewhere, kept, stated=stated)
 
 

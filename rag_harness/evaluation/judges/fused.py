@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import ModelOutputError, RagHarnessError, RecordingMissError
-from rag_harness.core.files import json_digest
 from rag_harness.core.protocols import JudgeParts, Store
 from rag_harness.core.settings import access_of
 from rag_harness.evaluation.expectations.rubrics import Criterion
@@ -21,13 +19,13 @@ from rag_harness.evaluation.judges.client import (
     Missing,
     PassageVerdict,
     Shared,
-    asking_of,
     followed,
     revision_of,
 )
 from rag_harness.evaluation.judges.questions import (
     NOTHING_TO_JUDGE_BY,
     AskedSupport,
+    AskingJudge,
     CriterionReply,
     JudgedTexts,
     Nearness,
@@ -377,33 +375,14 @@ def _reason(missing: Missing | None) -> str:
 # One more call is needed for each further pair with missing verdicts. An empty text needs none.
 
 
-class FusedJudge:
-    """Asks the model of role ``judge`` with as few calls as possible.
-
-    Args:
-        parts: parts of the run.
-    """
+class FusedJudge(AskingJudge):
+    """Asks the model of role ``judge`` with as few calls as possible. ``parts`` are those of the run."""
 
     name = "fused"
-    asks_model = True
-    deterministic = False
-    reads_conversation = True
 
     def __init__(self, parts: JudgeParts) -> None:
-        self._parts = parts
-        self._tools = Tools(
-            asking_of(parts, shares=True), Lazy(self._known), Nearness(parts.embedder), getattr(parts, "repeat", 0)
-        )
-
-    @property
-    def model(self) -> str:
-        return self._tools.asking.chat.model
-
-    @cached_property
-    def revision(self) -> str:
-        """Digest of prompts and source, and of the embedder that relevancy is measured with."""
-        embedder = self._parts.embedder()
-        return json_digest([revision_of(self.name), embedder.model, embedder.revision])
+        super().__init__(parts, shares=True)
+        self._tools = Tools(self.asking, Lazy(self._known), self.nearness, getattr(parts, "repeat", 0))
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> FusedOpinion:
         return FusedOpinion(self._tools, material, asks)

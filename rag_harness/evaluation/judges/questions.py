@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import exp
 from typing import Any, Generic, Literal, TypeVar
 
@@ -13,7 +14,8 @@ import numpy as np
 
 from rag_harness.core.concurrency import on_local_thread
 from rag_harness.core.errors import ModelOutputError
-from rag_harness.core.protocols import Embedder
+from rag_harness.core.files import json_digest
+from rag_harness.core.protocols import Embedder, JudgeParts
 from rag_harness.core.types import Matrix
 from rag_harness.evaluation.expectations.rubrics import Criterion
 from rag_harness.evaluation.judges.client import (
@@ -25,6 +27,7 @@ from rag_harness.evaluation.judges.client import (
     Missing,
     PassageVerdict,
     Schema,
+    asking_of,
     entries_of,
     list_schema,
     numbered,
@@ -33,6 +36,7 @@ from rag_harness.evaluation.judges.client import (
     offered,
     prompt,
     read_verdicts,
+    revision_of,
     verdict_of,
     whole_number,
     words_of,
@@ -156,6 +160,33 @@ class Nearness:
                 await self._do([each])
         elif not batch[0][1].done():
             batch[0][1].set_exception(error)
+
+
+class AskingJudge:
+    """What all judges share that ask the model of role ``judge``.
+
+    Args:
+        parts: parts of the run.
+        shares: whether equal requests are sent only once in this process.
+    """
+
+    name = ""
+    asks_model = True
+    deterministic = False
+    reads_conversation = True
+
+    def __init__(self, parts: JudgeParts, shares: bool) -> None:
+        self._parts, self.asking, self.nearness = parts, asking_of(parts, shares), Nearness(parts.embedder)
+
+    @property
+    def model(self) -> str:
+        return self.asking.chat.model
+
+    @cached_property
+    def revision(self) -> str:
+        """Digest of prompts and source, and of the embedder that relevancy is measured with."""
+        embedder = self._parts.embedder()
+        return json_digest([revision_of(self.name), embedder.model, embedder.revision])
 
 
 def _cosines(vectors: Matrix) -> list[float]:

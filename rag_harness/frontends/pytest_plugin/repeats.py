@@ -69,7 +69,6 @@ class Repeats:
         return PanelJudging(rule, judges) if rule else judges[0]
 
     def _judging_by(self, parts: JudgeParts, repeat: int) -> RowJudge:
-        from rag_harness.evaluation.judges.conversations import in_conversations
         from rag_harness.evaluation.judges.factory import asked_anew
         from rag_harness.evaluation.judges.factory import create_judge as judge_of
         from rag_harness.evaluation.judges.traits import says_the_same
@@ -81,9 +80,9 @@ class Repeats:
         computes = says_the_same(parts.settings)
 
         def judge(number: int) -> Judge:
-            return in_conversations(asked_anew(parts, number), parts)
+            return asked_anew(parts, number)
 
-        make = (lambda: in_conversations(judge_of(parts), parts)) if computes else (lambda: judge(first))
+        make = (lambda: judge_of(parts)) if computes else (lambda: judge(first))
         ask = self._kit.workplace.get().ask
         elsewhere = _of_repeat(ask, 0 if computes else first, first) if ask else None
         seconds = session.settings.deadline
