@@ -12,20 +12,19 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from rag_harness.authoring.drafting import PATIENCE, DraftCounts
 from rag_harness.authoring.questions.document_collection import DocumentCollection, neighbours
 from rag_harness.authoring.questions.drafts import BY_LLM, FOUND_WITHIN, MADE_OF, Draft, TakenQuestions, draft_fault
 from rag_harness.authoring.questions.facts import shuffled
 from rag_harness.authoring.questions.gap_questions import nearest_to
 from rag_harness.authoring.questions.llm_writer import (
-    PATIENCE,
     ROUNDS,
-    asked_in_waves,
+    DocumentsWriter,
     chunks_by_page,
     fault_of_answers,
 )
-from rag_harness.core.protocols import ChatModel
 from rag_harness.core.types import Chunk, Evidence, Hit, Message
-from rag_harness.models.prompts import Fault, Prompts, ask_until_right
+from rag_harness.models.prompts import Fault, Prompts
 
 # A turn before it is a row: what the user says, and the question that stands alone with its gold.
 
@@ -75,16 +74,11 @@ class ConversationDraft:
 
 
 @dataclass
-class GeneratedConversations:
-    """The conversations, and why turns were dropped.
-
-    ``short`` is how many are missing; ``stopped`` says why no more were asked for.
-    """
+class GeneratedConversations(DraftCounts):
+    """The conversations; ``short`` is how many are missing."""
 
     drafts: list[ConversationDraft] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
     short: int = 0
-    stopped: str = ""
 
 
 _ASKED = "Write a conversation of {turns} turns of these kinds, in this order: {kinds}."
@@ -265,25 +259,15 @@ def _evidence_fault(task: ConversationTask, turn: _Turn, evidence: Sequence[Evid
 # Each turn is checked as a single question is: the model answers its question that stands alone with its evidence, and
 # without it.
 
-_REPEAT = (
-    "That cannot be used: {fault}. Write the whole conversation again, without that fault, or another one. Only the "
-    "JSON object."
-)
 
+class ConversationWriter(DocumentsWriter):
+    """Asks a model for conversations."""
 
-class ConversationWriter:
-    """Asks a model for conversations.
-
-    Args:
-        chat: the model.
-        prompts: the model's instructions.
-        collection: the documents, in any language that words can be read of.
-        at_once: how many conversations are worked on at one time.
-    """
-
-    def __init__(self, chat: ChatModel, prompts: Prompts, collection: DocumentCollection, at_once: int) -> None:
-        self._chat, self._prompts, self._collection = chat, prompts, collection
-        self._at_once = max(1, at_once)
+    again = (
+        "That cannot be used: {fault}. Write the whole conversation again, without that fault, or another one. Only "
+        "the JSON object."
+    )
+    remembered = LONGEST_REPLY
 
     async def ask(
         self,
@@ -313,16 +297,13 @@ class ConversationWriter:
             return None
 
         todo = islice(conversation_tasks(self._collection, seed), PATIENCE + PATIENCE * wanted + len(rejected))
-        await asked_in_waves(todo, wanted, self._at_once, self._written, keep, found)
+        await self._in_waves(todo, wanted, self._written, keep, found)
         found.short = wanted - len(found.drafts)
         return found
 
     async def _written(self, task: ConversationTask) -> ConversationDraft | Fault:
         """Return a conversation that passes; else the fault of the last attempt."""
-        messages = task.messages(self._prompts)
-        return await ask_until_right(
-            self._chat, messages, lambda said: self._read(task, said), _REPEAT, remembered=LONGEST_REPLY
-        )
+        return await self._draft(task.messages(self._prompts), lambda said: self._read(task, said))
 
     async def _read(self, task: ConversationTask, said: str) -> ConversationDraft | Fault:
         found = conversation_of(task, said, self._collection)

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.authoring.drafting import PATIENCE
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.generator import GeneratedQuestions
-from rag_harness.authoring.questions.llm_writer import PATIENCE, Writer, gives
+from rag_harness.authoring.questions.llm_writer import Writer, gives
 from rag_harness.authoring.questions.review.rows import ReviewFile, rejected
 from rag_harness.core.errors import BudgetError, ModelCallError
 from rag_harness.core.types import Completion, Document, Message, Usage
