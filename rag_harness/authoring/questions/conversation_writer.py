@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from rag_harness.authoring.drafting import PATIENCE, DraftCounts
 from rag_harness.authoring.questions.document_collection import DocumentCollection, neighbours
@@ -20,10 +19,14 @@ from rag_harness.authoring.questions.gap_questions import nearest_to
 from rag_harness.authoring.questions.llm_writer import (
     ROUNDS,
     DocumentsWriter,
+    Quote,
     chunks_by_page,
+    evidence_of,
     fault_of_answers,
+    quote_fault,
+    read_reply,
 )
-from rag_harness.core.types import Chunk, Evidence, Hit, Message
+from rag_harness.core.types import Chunk, Hit, Message
 from rag_harness.models.prompts import Fault, Prompts
 
 # A turn before it is a row: what the user says, and the question that stands alone with its gold.
@@ -178,17 +181,12 @@ _BARE = (FOLLOW_UP, CORRECTION, UNANSWERABLE)
 """Kinds of turns whose words must not lead to their pages."""
 
 
-class _Quote(BaseModel):
-    filename: str
-    quote: str
-
-
 class _Turn(BaseModel):
     turn_kind: str
     question: str
     answer: str
     standalone: str = ""
-    quotes: list[_Quote] = []
+    quotes: list[Quote] = []
 
 
 class _Reply(BaseModel):
@@ -197,10 +195,8 @@ class _Reply(BaseModel):
 
 def conversation_of(task: ConversationTask, reply: str, collection: DocumentCollection) -> ConversationDraft | str:
     """Return the conversation in a reply, or what is wrong with the reply."""
-    said = reply[:LONGEST_REPLY]
-    try:
-        read = _Reply.model_validate(json.JSONDecoder().raw_decode(said[said.index("{") :])[0])
-    except (ValueError, ValidationError, RecursionError):
+    read = read_reply(_Reply, reply[:LONGEST_REPLY])
+    if read is None:
         return f"it is not what was asked for. {_SHAPE}"
     if fault := _order_fault([turn.turn_kind for turn in read.turns]):
         return fault
@@ -230,8 +226,8 @@ def _draft(task: ConversationTask, turn: _Turn, collection: DocumentCollection) 
     alone = " ".join(turn.standalone.split()) or (text if turn.turn_kind in (FIRST, SUBJECT_CHANGE) else "")
     if not (text and alone and answer):
         return f"question, standalone or answer is empty. {_SHAPE}"
-    evidence = tuple(Evidence(each.filename.split(",")[0].strip(), each.quote) for each in turn.quotes)
-    if fault := _evidence_fault(task, turn, evidence):
+    evidence = evidence_of(turn.quotes)
+    if fault := quote_fault(evidence, task.chunks, turn.turn_kind != UNANSWERABLE):
         return fault
     is_bare = turn.turn_kind in _BARE
     missing = collection.terms(alone) - collection.terms(text) if is_bare else frozenset()
@@ -243,15 +239,6 @@ def _draft(task: ConversationTask, turn: _Turn, collection: DocumentCollection) 
     kind = "negative" if not evidence else "multi_hop" if len(pages) > 1 else "direct"
     draft = Draft(kind, alone, alone, answer, answer, evidence, (BY_LLM,), told)
     return TurnDraft(turn.turn_kind, text, draft, " ".join(sorted(missing)), is_bare)
-
-
-def _evidence_fault(task: ConversationTask, turn: _Turn, evidence: Sequence[Evidence]) -> str:
-    if turn.turn_kind == UNANSWERABLE:
-        return '"quotes" must be empty: nothing answers the question' if evidence else ""
-    given, quoted = {chunk.doc_id for chunk in task.chunks}, {each.filename for each in evidence}
-    if not quoted or not quoted <= given:
-        return f"quotes must be of {', '.join(sorted(given))}; found {', '.join(sorted(quoted)) or 'none'}"
-    return "a quote has fewer than 3 letters" if any(len(each.quote.strip()) < 3 for each in evidence) else ""
 
 
 # Conversations written by a chat model of role ``writer``, held to the filters of single questions and of turns.

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from rag_harness.authoring.drafting import PATIENCE, LlmWriter
 from rag_harness.authoring.questions.document_collection import DocumentCollection, neighbours
@@ -90,7 +90,12 @@ LONGEST_DRAFT_REPLY = 20_000
 _SHAPE = 'Reply with one JSON object with "question", "answer" and "quotes", and nothing else.'
 
 
-class _Quote(BaseModel):
+_T = TypeVar("_T", bound=BaseModel)
+
+
+class Quote(BaseModel):
+    """A quote in a reply. Behind a comma, the name of a file has the label of its source."""
+
     filename: str
     quote: str
 
@@ -98,38 +103,48 @@ class _Quote(BaseModel):
 class _Reply(BaseModel):
     question: str
     answer: str
-    quotes: list[_Quote] = []
+    quotes: list[Quote] = []
+
+
+def read_reply(shape: type[_T], reply: str) -> _T | None:
+    """Return the first object of a reply; None where it has another form."""
+    try:
+        return shape.model_validate(json.JSONDecoder().raw_decode(reply[reply.index("{") :])[0])
+    except (ValueError, RecursionError):
+        return None
+
+
+def evidence_of(quotes: Sequence[Quote]) -> tuple[Evidence, ...]:
+    """Return the quotes of a reply as evidence."""
+    return tuple(Evidence(each.filename.split(",")[0].strip(), each.quote) for each in quotes)
+
+
+def quote_fault(
+    evidence: Sequence[Evidence], chunks: Sequence[Chunk], is_answerable: bool, needs_all: bool = False
+) -> str:
+    """Return what is wrong with quotes from ``chunks``; empty if nothing is. ``needs_all``: each page is quoted."""
+    if not is_answerable:
+        return '"quotes" must be empty: nothing answers the question' if evidence else ""
+    given, quoted = {chunk.doc_id for chunk in chunks}, {each.filename for each in evidence}
+    if not quoted or not quoted <= given:
+        return f"quotes must be of {', '.join(sorted(given))}; found {', '.join(sorted(quoted)) or 'none'}"
+    if needs_all and len(quoted) < len(given):
+        return f"no quote of {', '.join(sorted(given - quoted))}: the question must need both sources"
+    return "a quote has fewer than 3 letters" if any(len(each.quote.strip()) < 3 for each in evidence) else ""
 
 
 def draft_of(task: Task, reply: str) -> Draft | str:
     """Return the draft in a reply, or what is wrong with the reply."""
-    try:
-        read = _Reply.model_validate(_object(reply[:LONGEST_DRAFT_REPLY]))
-    except (ValueError, ValidationError):
+    read = read_reply(_Reply, reply[:LONGEST_DRAFT_REPLY])
+    if read is None:
         return f"it is not what was asked for. {_SHAPE}"
     if not read.question.strip() or not read.answer.strip():
         return f"question or answer is empty. {_SHAPE}"
-    evidence = tuple(Evidence(each.filename.split(",")[0].strip(), each.quote) for each in read.quotes)
-    fault = _fault(task, evidence)
+    evidence = evidence_of(read.quotes)
+    fault = quote_fault(evidence, task.chunks, task.kind != "negative", needs_all=True)
     question = " ".join(read.question.split())
     drafted = Draft(task.kind, question, question, read.answer.strip(), read.answer, evidence, (BY_LLM,), _told(task))
     return fault or drafted
-
-
-def _object(reply: str) -> Any:
-    return json.JSONDecoder().raw_decode(reply[reply.index("{") :])[0]
-
-
-def _fault(task: Task, evidence: tuple[Evidence, ...]) -> str:
-    if task.kind == "negative":
-        return '"quotes" must be empty: nothing answers the question' if evidence else ""
-    given = {chunk.doc_id for chunk in task.chunks}
-    quoted = {each.filename for each in evidence}
-    if not quoted or not quoted <= given:
-        return f"quotes must be of {', '.join(sorted(given))}; found {', '.join(sorted(quoted)) or 'none'}"
-    if len(quoted) < len(given):
-        return f"no quote of {', '.join(sorted(given - quoted))}: the question must need both sources"
-    return "a quote has fewer than 3 letters" if any(len(each.quote.strip()) < 3 for each in evidence) else ""
 
 
 def _told(task: Task) -> dict[str, Any]:

@@ -89,6 +89,7 @@ PROSE = "Here is a question for you: when do evenings end?"
         ("", "the reply is empty"),
         ("x" * 1_000_000, "it is not what was asked for"),
         ('{"question": 3}', "it is not what was asked for"),
+        ('{"question": ' + "[" * 19_000, "it is not what was asked for"),
         ('{"question": " ", "answer": "b", "quotes": []}', "question or answer is empty"),
         (written("club.md").replace("21:30", "21:3O"), "the evidence is not in the page"),
         (json.dumps({"question": "When?", "answer": "21:30", "quotes": []}), "quotes must be of"),
