@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import ModelOutputError, RagHarnessError, RecordingMissError
 from rag_harness.core.protocols import JudgeParts, Store
 from rag_harness.core.settings import access_of
 from rag_harness.evaluation.expectations.rubrics import Criterion
 from rag_harness.evaluation.judges import questions
 from rag_harness.evaluation.judges.client import (
-    JudgeChat,
     Missing,
     PassageVerdict,
     Shared,
@@ -28,7 +26,6 @@ from rag_harness.evaluation.judges.questions import (
     AskingJudge,
     CriterionReply,
     JudgedTexts,
-    Nearness,
     PassageSupport,
     Split,
     SplitPart,
@@ -159,23 +156,12 @@ _FAITHFULNESS = Support("answer", "contexts")
 _BY_LEVEL = "the scale was read by its levels"
 
 
-@dataclass(frozen=True)
-class Tools:
-    """What all opinions of a judge share."""
-
-    asking: JudgeChat
-    known: Lazy[KnownUsefulness]
-    nearness: Nearness
-    repeat: int = 0
-    """How often the judge was asked before."""
-
-
 class FusedOpinion:
     """The judge's opinion of one answer."""
 
-    def __init__(self, tools: Tools, material: Material, asks: Collection[JudgeQuestion]) -> None:
-        self._tools, self._material, self._asks = tools, material, asks
-        self._asking = tools.asking
+    def __init__(self, judge: FusedJudge, material: Material, asks: Collection[JudgeQuestion]) -> None:
+        self._judge, self._material, self._asks = judge, material, asks
+        self._asking = judge.asking
         self._levels: Shared[dict[Criterion, LevelReached]] = Shared()
 
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
@@ -201,7 +187,7 @@ class FusedOpinion:
         of_scales = {text for scale in read for text in scale.asked}
         wanted = self._material.criteria if isinstance(self._material, MaterialOfCase) else ()
         left = [each for each in wanted if each not in of_scales]
-        asked = in_any_order(left, self._material.answer, self._tools.repeat)
+        asked = in_any_order(left, self._material.answer, self._judge.repeat)
         parts = [asked[at : at + MOST_TOGETHER] for at in range(0, len(asked), MOST_TOGETHER)]
         said = {each.criterion: each for part in parts for each in await self._criteria(part)}
         return [said.get(each) or CriterionVerdict(each, None, reason=_BY_LEVEL) for each in wanted]
@@ -236,7 +222,7 @@ class FusedOpinion:
         material = self._material
         if not material.ground_truth.strip():
             return [Usefulness(None, NOTHING_TO_JUDGE_BY)] * len(material.contexts)
-        said = await self._tools.known.get().of(
+        said = await self._judge.known.of(
             material.question, material.ground_truth, material.contexts, self._asked_usefulness
         )
         return [Usefulness(each.value, _reason(each.missing)) for each in said]
@@ -247,7 +233,7 @@ class FusedOpinion:
             return Relevancy(None, reason=Missing.UNREADABLE.value)
         if not found.questions:
             return Relevancy(None, reason="no text in the answer")
-        return await self._tools.nearness.relevancy(self._material.question, found.questions, found.noncommittal)
+        return await self._judge.nearness.relevancy(self._material.question, found.questions, found.noncommittal)
 
     async def _supported(
         self, claims: ClaimedText, source: SupportSource, by_each: bool = False
@@ -382,12 +368,15 @@ class FusedJudge(AskingJudge):
 
     def __init__(self, parts: JudgeParts) -> None:
         super().__init__(parts, shares=True)
-        self._tools = Tools(self.asking, Lazy(self._known), self.nearness, getattr(parts, "repeat", 0))
+        self.repeat: int = getattr(parts, "repeat", 0)
+        """How often the judge was asked before."""
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> FusedOpinion:
-        return FusedOpinion(self._tools, material, asks)
+        return FusedOpinion(self, material, asks)
 
-    def _known(self) -> KnownUsefulness:
+    @cached_property
+    def known(self) -> KnownUsefulness:
+        """The verdicts on chunks of all rows."""
         store = self._parts.stores.open("judged", self.model, revision_of(self.name))
         return KnownUsefulness(store, keeps_missing=access_of(self._parts.settings).records)
 
