@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
 from rag_harness.core.errors import BudgetError, CriticalError, NotJudgedError, RagHarnessError
 from rag_harness.core.log import log
@@ -13,7 +12,7 @@ from rag_harness.core.protocols import JudgeParts
 from rag_harness.core.registry import is_own, may_be_kept, module_of, note, resolve, stated_fingerprint
 from rag_harness.core.settings import Settings
 from rag_harness.evaluation.judges.run_judge import RunJudge
-from rag_harness.evaluation.judges.traits import CountedParts, traits
+from rag_harness.evaluation.judges.traits import CountedParts
 from rag_harness.evaluation.measures import Score
 from rag_harness.evaluation.measures.conversations import LateMeasure
 from rag_harness.evaluation.measures.judged import JudgedMeasure
@@ -31,33 +30,21 @@ from rag_harness.records.manifest import silent_reason
 from rag_harness.stats.agreement import panel_values
 
 
-def create_judge(parts: JudgeParts, inner: Judge | None = None) -> RunJudge:
-    """Return the judge of a run, made from its parts, or around one that is made.
+def create_judge(parts: JudgeParts, again: int | None = None) -> RunJudge:
+    """Return the judge of a run, made from its parts.
+
+    ``again`` is how often it was asked before: it then has no earlier replies, and each time a seed of its own.
 
     Raises:
         RegistryError: no judge has the name in the settings.
         PrerequisiteError: it needs a package that is not installed.
     """
-    return RunJudge(inner or inner_judge(parts), parts)
-
-
-def inner_judge(parts: JudgeParts, again: int | None = None) -> Judge:
-    """Return the judge as its entry point makes it; where it is asked ``again``, without earlier replies.
-
-    Raises:
-        RegistryError, PrerequisiteError: as ``create_judge``.
-    """
     name = judge_name(parts.settings)
     note("judge", module_of("judges", name), RunJudge.__module__, CountedParts.__module__)
-    return cast("Judge", resolve("judges", name)(CountedParts(parts, again)))
+    return RunJudge(resolve("judges", name)(CountedParts(parts, again)), parts)
 
 
-def asked_anew(parts: JudgeParts, repeat: int) -> RunJudge:
-    """Return the same judge without earlier replies. Each repeat has a seed of its own."""
-    return create_judge(parts, inner_judge(parts, repeat))
-
-
-def scores_fingerprint(judge: Judge, settings: Settings) -> str | None:
+def scores_fingerprint(judge: RunJudge, settings: Settings) -> str | None:
     """Return the part of the keys of a judge's scores beside its revision; None where no score may be reused.
 
     Scores of a judge of a user's own, or of one that asks a model by a user's own adapter, depend on code that is not
@@ -65,10 +52,10 @@ def scores_fingerprint(judge: Judge, settings: Settings) -> str | None:
     """
     name = judge_name(settings)
     model, url = settings.judge_model or settings.chat_model, settings.judge_base_url or settings.chat_base_url
-    asked = chat_name(replace(settings, chat_model=model, chat_base_url=url)) if traits(judge).asks_model else ""
+    asked = chat_name(replace(settings, chat_model=model, chat_base_url=url)) if judge.asks_model else ""
     if asked and is_own(module_of("chat", asked)):
         return None
-    return stated_fingerprint(judge) if may_be_kept(judge, module_of("judges", name)) else None
+    return stated_fingerprint(judge.inner) if may_be_kept(judge.inner, module_of("judges", name)) else None
 
 
 # Computes the judged scores of one answer. A failure of the judge is a value: a score of None with the reason.
