@@ -21,7 +21,6 @@ from rag_harness.evaluation.judges.client import (
     revision_of,
 )
 from rag_harness.evaluation.judges.questions import (
-    NOTHING_TO_JUDGE_BY,
     AskedSupport,
     AskingJudge,
     CriterionReply,
@@ -35,7 +34,6 @@ from rag_harness.evaluation.judges.questions import (
     asked_twice,
     form_first,
     in_any_order,
-    passages_of,
     split,
     too_many,
     verdict_on,
@@ -43,6 +41,7 @@ from rag_harness.evaluation.judges.questions import (
 from rag_harness.evaluation.measures.opinion import (
     CITATIONS,
     MOST_TOGETHER,
+    NOTHING_TO_JUDGE_BY,
     CitedClaim,
     Claim,
     ClaimedText,
@@ -58,6 +57,8 @@ from rag_harness.evaluation.measures.opinion import (
     Usefulness,
     Verdict,
     Verdicts,
+    passages_of,
+    unjudged,
 )
 from rag_harness.models.array_store import key_of
 
@@ -167,7 +168,7 @@ class FusedOpinion:
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         passages = passages_of(self._material, source)
         if not passages:
-            return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
+            return unjudged(claims)
         found, judged = await self._supported(claims, source)
         places = list(passages)
         return Verdicts(tuple(_verdict(*each, places) for each in zip(found, judged.each, strict=True)))

@@ -45,9 +45,7 @@ from rag_harness.evaluation.measures.opinion import (
     Claim,
     CriterionVerdict,
     LevelReached,
-    Material,
     Relevancy,
-    SupportSource,
 )
 from rag_harness.models.array_store import key_of
 from rag_harness.models.prompts import json_of
@@ -553,19 +551,3 @@ def _questions(found: Mapping[str, Any]) -> tuple[tuple[str, ...] | None, bool]:
 def form_first(wanted: SplitParts, needed: SplitPart) -> Sequence[SplitParts]:
     """Return the forms that contain ``needed``, with ``wanted`` first where it is one of them."""
     return sorted((form for form in FORMS if needed in form), key=lambda form: form != wanted)
-
-
-# The texts of a material, by the names that judges use for them.
-
-NOTHING_TO_JUDGE_BY = "no text to judge by"
-
-
-def source_of(material: Material, source: SupportSource) -> tuple[str, ...]:
-    """Return the texts that may support a claim."""
-    of = {"answer": (material.answer,), "ground_truth": (material.ground_truth,)}
-    return {**of, "contexts": material.contexts, "gold_pages": material.gold_pages}[source]
-
-
-def passages_of(material: Material, source: SupportSource) -> dict[int, str]:
-    """Return the passages that are not empty, by their position."""
-    return {place: text for place, text in enumerate(source_of(material, source)) if text.strip()}

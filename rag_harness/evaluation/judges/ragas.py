@@ -22,15 +22,14 @@ from rag_harness.evaluation.judges.client import (
     words_of,
 )
 from rag_harness.evaluation.judges.questions import (
-    NOTHING_TO_JUDGE_BY,
     AskingJudge,
     check_length,
     most_claims,
-    passages_of,
     placed,
     too_many,
 )
 from rag_harness.evaluation.measures.opinion import (
+    NOTHING_TO_JUDGE_BY,
     CitedClaim,
     Claim,
     ClaimedText,
@@ -41,6 +40,8 @@ from rag_harness.evaluation.measures.opinion import (
     Usefulness,
     Verdict,
     Verdicts,
+    passages_of,
+    unjudged,
 )
 from rag_harness.models.prompts import json_of
 
@@ -79,7 +80,7 @@ class RagasOpinion:
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         passages = passages_of(self._material, source)
         if not passages:
-            return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
+            return unjudged(claims)
         found = await self._split.get(claims, lambda: self._statements(claims))
         return Verdicts(await self._verdicts(found, "\n".join(passages.values())) if found else ())
 
