@@ -22,7 +22,7 @@ import numpy as np
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.text.refusals import declines
 from rag_harness.core.types import Message
-from rag_harness.evaluation.judges.conversations import OWN_WORDS, in_conversations
+from rag_harness.evaluation.judges.conversations import OWN_WORDS
 from rag_harness.evaluation.judges.factory import create_judge, judged
 from rag_harness.evaluation.measures import parts_of
 from rag_harness.evaluation.measures.opinion import Judge, Material, also_asking_of_turns, kinds_named, turn_material
@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("part", nargs="?", default="report", choices=["fit", "report"])
     turns = turns_of(parser.parse_args().part)
     parts = RunParts(load_settings({"profile": "embedded", "mode": "live"}))
-    asyncio.run(rules(in_conversations(create_judge(parts), parts), turns))
+    asyncio.run(rules(create_judge(parts), turns))
     relevancy(parts, turns)
 
 

@@ -35,6 +35,11 @@ def after_blanks(text: str, place: int) -> int:
     return place
 
 
+def number_as_text(value: Any) -> Any:
+    """Return a number as text, and any other value as it is."""
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
 def _too_deep(deepest: int) -> json.JSONDecodeError:
     return json.JSONDecodeError(f"nested deeper than {deepest} levels", "", 0)
 

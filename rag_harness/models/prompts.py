@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -211,10 +211,25 @@ async def ask_until_right(
     Raises:
         ModelCallError, DeadlineError, BudgetError, CriticalError: from ``chat.complete``; these are not retried.
     """
+
+    async def checked(said: str) -> _T | Fault:
+        return await read(said) if said.strip() else Fault(EMPTY)
+
+    return await draft_until_right(partial(_said, chat), messages, checked, again, remembered)
+
+
+async def draft_until_right(
+    ask: Callable[[Sequence[Message]], Awaitable[str]],
+    messages: Sequence[Message],
+    read: Callable[[str], Awaitable[_T | Fault]],
+    again: str,
+    remembered: int = REMEMBERED,
+) -> _T | Fault:
+    """Return the same for replies that ``ask`` returns. ``read`` gets those without text, too."""
     asked, result = list(messages), Fault(EMPTY)
     for _ in range(TRIES):
-        said = await _said(chat, asked)
-        found = await read(said) if said.strip() else Fault(EMPTY)
+        said = await ask(asked)
+        found = await read(said)
         if not isinstance(found, Fault):
             return found
         result = found

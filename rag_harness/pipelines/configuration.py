@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from rag_harness.core.errors import SettingsError, unknown
@@ -46,13 +45,6 @@ class ConfiguredRag:
             await trace.retrieve(self.first, query.text, self.candidates)
             await trace.rerank(self.reranker, query.text, self.top_k)
         return await self.generator.answer(query, trace)
-
-
-def builder_of(spec: ConfigurationSpec) -> Callable[[RunParts], Experiment]:
-    """Return the function that builds the experiment of a configuration."""
-    build_it = partial(build, spec)
-    build_it.__module__ = __name__
-    return build_it
 
 
 def build(spec: ConfigurationSpec, parts: RunParts) -> Experiment:

@@ -124,15 +124,9 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
     """
     experiment = answering(experiment, settings)
     if settings is not None and experiment in endpoints_of(settings):
-        of_a_service: Callable[[Any], Any] = import_module("rag_harness.pipelines.endpoint.experiment").builder_of(
-            endpoints_of(settings)[experiment]
-        )
-        return of_a_service
+        return _build_by("rag_harness.pipelines.endpoint.experiment", endpoints_of(settings)[experiment])
     if settings is not None and experiment in configurations_of(settings):
-        configured: Callable[[Any], Any] = import_module("rag_harness.pipelines.configuration").builder_of(
-            configurations_of(settings)[experiment]
-        )
-        return configured
+        return _build_by("rag_harness.pipelines.configuration", configurations_of(settings)[experiment])
     if experiment in built_in():
         shipped = _shipped()[experiment]
         module, _, name = shipped.build.partition(":")
@@ -145,6 +139,11 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
 
     hint = "A service is one by its description: --rag-endpoint FILE.toml"
     raise RegistryError(f"{unknown('experiment', experiment, known_experiments(settings))} {hint}")
+
+
+def _build_by(module: str, spec: Any) -> Callable[[Any], Any]:
+    build: Callable[..., Any] = import_module(module).build
+    return update_wrapper(partial(build, spec), build)
 
 
 def experiment(name: str, parts: Any) -> Experiment:
@@ -178,8 +177,7 @@ def experiment_of(spec: ConfigurationSpec, parts: Any) -> Experiment:
     Raises:
         PrerequisiteError: its values do not go together, or something that it names is not there.
     """
-    build = import_module("rag_harness.pipelines.configuration").builder_of(spec)
-    return _built(spec.name, build, "", parts)
+    return _built(spec.name, _build_by("rag_harness.pipelines.configuration", spec), "", parts)
 
 
 def _built(name: str, build: Callable[[Any], Any], data: str, parts: Any) -> Experiment:

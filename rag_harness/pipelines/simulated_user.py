@@ -16,7 +16,7 @@ from rag_harness.core.text.language_detection import asked_language
 from rag_harness.core.text.languages import ENGLISH
 from rag_harness.core.text.terms import figures, stem, terms, tokens
 from rag_harness.core.types import Answer, Decision, Expectation, Message, PipelineOutput, Query, Scenario
-from rag_harness.models.prompts import EMPTY, REMEMBERED, TRIES, Fault, Prompts, json_of
+from rag_harness.models.prompts import EMPTY, Fault, Prompts, draft_until_right, json_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.records.expectations import AnswerSeen, looked_at, tells_by_words
 
@@ -352,15 +352,18 @@ class ModelMove:
             ModelOutputError: no reply could be read.
         """
         trace, messages = Trace(), self.prompts.filled(told_of(self.scenario), so_far(self.before))
-        reply, move = "", self._move("")
-        for _ in range(TRIES):
-            reply = (await trace.complete(self.chat, messages, _FORMAT, stage=SAYS, role="user")).text
+        replies: list[tuple[str, SayMove | EndMove | _Left | Fault]] = []
+
+        async def ask(asked: Sequence[Message]) -> str:
+            return (await trace.complete(self.chat, asked, _FORMAT, stage=SAYS, role="user")).text
+
+        async def read(reply: str) -> SayMove | EndMove | Fault:
             move = self._move(reply)
-            fault = move.text if isinstance(move, Fault) else move.why if isinstance(move, _Left) else ""
-            if not fault:
-                break
-            again = Message("user", _AGAIN.replace("{fault}", fault))
-            messages = [*messages, Message("assistant", reply[:REMEMBERED] or "(nothing)"), again]
+            replies.append((reply, move))
+            return Fault(move.why) if isinstance(move, _Left) else move
+
+        await draft_until_right(ask, messages, read, _AGAIN)
+        reply, move = replies[-1]
         if isinstance(move, Fault):
             raise ModelOutputError(f"The model of role user has not said what comes next: {move.text}", reply)
         return _output(trace, move, reply)

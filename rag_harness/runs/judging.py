@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,7 @@ from rag_harness.core.registry import may_be_kept, module_of, stated_fingerprint
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.settings.table import affecting
 from rag_harness.core.types import Case
-from rag_harness.evaluation.judges.conversations import in_conversations
 from rag_harness.evaluation.judges.factory import (
-    asked_anew,
-    bare_judge,
     create_judge,
     judged,
     panel_score,
@@ -272,10 +270,10 @@ class RowJudge:
         make_judge: makes the judge on first use.
         pages_of: returns gold pages; called only for measures that read them.
         seconds: seconds that judging a row may take.
-        anew: makes a judge without earlier answers; takes the number of the repeat.
+        anew: makes a judge without earlier replies; takes the number of the repeat.
         elsewhere: asks the judge of another process; None where this process asks.
         kept: scores of earlier replays; None where the judge is asked for each score.
-        stated: returns what scores depend on besides the judge's revision; None where earlier scores are not reused.
+        stated: returns what scores of the judge depend on besides its revision; None where none is reused.
     """
 
     def __init__(
@@ -287,9 +285,9 @@ class RowJudge:
         elsewhere: AskJudge | None = None,
         kept: KeptScores | None = None,
         *,
-        stated: Callable[[], str | None] = lambda: "",
+        stated: Callable[[Any], str | None] = lambda _: "",
     ) -> None:
-        self._stated = Lazy(stated)
+        self._stated = Lazy(lambda: stated(self._judge.get()))
         self._judge, self._pages_of, self._seconds, self._anew = Lazy(make_judge), pages_of, seconds, anew
         self._elsewhere, self._kept = elsewhere, kept
         self._broken = ""
@@ -576,11 +574,9 @@ def judging_of(
 def _by(
     parts: JudgeParts, pages_of: PagesOf, elsewhere: AskJudge | None, repeats: bool, kept: KeptScores | None
 ) -> RowJudge:
-    anew = (lambda turn: in_conversations(asked_anew(parts, turn), parts)) if repeats else None
-    bare = Lazy(lambda: bare_judge(parts))
-    make = lambda: in_conversations(create_judge(parts, bare.get()), parts)  # noqa: E731
-    stated = lambda: scores_fingerprint(bare.get(), parts.settings)  # noqa: E731
-    return RowJudge(make, pages_of, parts.settings.deadline, anew, elsewhere, kept, stated=stated)
+    make, settings = partial(create_judge, parts), parts.settings
+    stated = partial(scores_fingerprint, settings=settings)
+    return RowJudge(make, pages_of, settings.deadline, make if repeats else None, elsewhere, kept, stated=stated)
 
 
 def _together(rule: str, authors: Sequence[Author], said: Sequence[Mapping[str, Score]]) -> dict[str, Score]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,10 +23,8 @@ from rag_harness.core.registry import resolve
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Chunk, Document, Message
 from rag_harness.evaluation.judges import fused, ragas
-from rag_harness.evaluation.judges.citation_marks import CitationsOff, ClaimByClaim
-from rag_harness.evaluation.judges.client import asking_of
-from rag_harness.evaluation.judges.conversations import InConversation, in_conversations
-from rag_harness.evaluation.judges.factory import AllQuestions
+from rag_harness.evaluation.judges import run_judge as run_judge_module
+from rag_harness.evaluation.judges.citation_marks import Unmarked
 from rag_harness.evaluation.judges.mock import MockJudge
 from rag_harness.evaluation.measures.opinion import (
     CITATIONS,
@@ -46,7 +45,7 @@ from rag_harness.retrieval.ingest import RecordedCuts, duplicates
 from rag_harness.retrieval.retrievers import Rarity
 from tests.revisions.corpus import MADE_UP, materials, pages, trials
 from tests.unit.evaluation.judges.embedded.made_up import WordEmbedder
-from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts
+from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts, run_judge
 from tests.unit.evaluation.judges.test_ragas import Ragas
 
 Behaviour = Callable[[], Any]
@@ -425,17 +424,17 @@ def _criteria() -> Any:
     said = []
     for material in MADE_UP:
         own = {each.name: getattr(material, each.name) for each in fields(material)}
-        judge = AllQuestions(MockJudge(), lambda: cast("Any", WordEmbedder()))
+        judge = run_judge(MockJudge())
         said.append(_asked(judge, MaterialOfCase(**own, criteria=_CRITERIA), CRITERIA)[str(CRITERIA)])
     return said
 
 
 def _citations() -> Any:
-    return _all_asked(CitationsOff(MockJudge()), materials())
+    return _all_asked(run_judge(MockJudge()), materials())
 
 
 def _claim_by_claim() -> Any:
-    return [_asked(ClaimByClaim(MockJudge()), material, CITATIONS)[str(CITATIONS)] for material in materials()]
+    return [_asked(run_judge(MockJudge()), material, CITATIONS)[str(CITATIONS)] for material in materials()]
 
 
 def _turns() -> Any:
@@ -446,18 +445,17 @@ def _turns() -> Any:
     ]
     kinds = (frozenset[str](), frozenset({"correction"}), frozenset({"underspecified"}))
     asked = [turn_material(each, before, kinds[place % 3]) for place, each in enumerate(MADE_UP[:14])]
-    by_words = in_conversations(MockJudge(), as_parts(Parts(settings=Settings(judge="mock"))))
-
-    def with_chat(parts: Any) -> Judge:
-        judge = AllQuestions(fused.create(parts), parts.embedder)
-        return InConversation(judge, lambda: asking_of(parts, shares=True))
+    by_words = run_judge(MockJudge(), Parts(settings=Settings(judge="mock")))
 
     found = []
     for material in asked[::4]:
         scripted = Chat(question=[{"question": "Can lamps go back?"}] * 4)
-        said = _asked(with_chat(as_parts(Parts(scripted))), material)
+        parts = Parts(scripted)
+        said = _asked(run_judge(fused.create(as_parts(parts)), parts), material)
         found.append({"said": said, "asked": _requests(scripted)})
-    return {"by words": _all_asked(by_words, asked), "with a chat model": found}
+    # What is stored is of turns alone: marks stay in the answers, for their rules have a revision of their own.
+    with mock.patch.object(run_judge_module, "unmarked_answer", lambda answer, _: Unmarked(answer, answer, (), ())):
+        return {"by words": _all_asked(by_words, asked), "with a chat model": found}
 
 
 BEHAVIOURS: Mapping[str, Behaviour] = {

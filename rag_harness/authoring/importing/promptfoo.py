@@ -30,6 +30,7 @@ from rag_harness.authoring.importing.records import (
 )
 from rag_harness.core.errors import DataError
 from rag_harness.core.files import FILE
+from rag_harness.core.json_text import number_as_text
 from rag_harness.data.source_records import MEANINGS, ListCellError, field_meant, given, plain_text, texts_of
 from rag_harness.records.row import storable
 
@@ -124,10 +125,10 @@ class Assertions:
             yield {"json": {"const": value}}
         elif kind in promptfoo_files.OF_TEXT:
             ours, options = promptfoo_files.OF_TEXT[kind]
-            yield {ours: _as_text(value), **options}
+            yield {ours: number_as_text(value), **options}
         elif kind in promptfoo_files.OF_TEXTS:
             ours, options = promptfoo_files.OF_TEXTS[kind]
-            yield {ours: [_as_text(each) for each in value] if isinstance(value, list) else value, **options}
+            yield {ours: [number_as_text(each) for each in value] if isinstance(value, list) else value, **options}
         elif kind in promptfoo_files.OF_LIKENESS:
             yield {promptfoo_files.OF_LIKENESS[kind]: value, "at_least": raw.get("threshold", _USUAL_LIKENESS)}
         else:
@@ -167,11 +168,6 @@ class Assertions:
 
     def _lose(self, what: str) -> None:
         self._notes.lose(what, self._where)
-
-
-def _as_text(value: Any) -> Any:
-    """Return a number as text, as promptfoo looks for it."""
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 def _number(value: Any) -> Any:

@@ -2,73 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 from random import Random
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from rag_harness.authoring.drafting import LlmWriter, ParallelCalls
 from rag_harness.authoring.kb.embedded_planner import Draft, arranged, kinds_of
 from rag_harness.authoring.kb.plan import Plan, PlannedFact, PlannedTable, PlanPage, PlanRequest
 from rag_harness.authoring.kb.plan_checks import content_faults
-from rag_harness.core.errors import BudgetError, DataError, DeadlineError, ModelCallError, RagHarnessError
+from rag_harness.core.errors import DataError
 from rag_harness.core.protocols import ChatModel
 from rag_harness.core.text.comparison import compared_words, slug, with_single_blanks
-from rag_harness.models.prompts import Fault, Prompts, ask_until_right, json_of
-
-_A = TypeVar("_A")
-_B = TypeVar("_B")
-PATIENCE = 4
-"""After so many failed calls in a row, no more are made."""
-_FAILED = (ModelCallError, DeadlineError)
-
-
-class ParallelCalls(Generic[_A, _B]):
-    """Does the same work for many things, ``count`` of them at a time.
-
-    Attributes:
-        stopped: why some were left out: the budget is spent, or the model cannot be asked.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = max(1, count)
-        self._failing = 0
-        self.stopped: RagHarnessError | None = None
-
-    async def each(self, things: Sequence[_A], work: Callable[[_A], Awaitable[_B | Fault]]) -> list[_B | Fault | None]:
-        """Return the result for each thing, in their order; None for things that were not asked about."""
-        results: list[_B | Fault | None] = [None] * len(things)
-        todo = iter(enumerate(things))
-
-        async def worker() -> None:
-            for place, thing in todo:
-                if self.stopped is None:
-                    results[place] = await self._done(thing, work)
-
-        await asyncio.gather(*(worker() for _ in range(min(self._count, len(things)))))
-        return results
-
-    async def _done(self, thing: _A, work: Callable[[_A], Awaitable[_B | Fault]]) -> _B | Fault | None:
-        try:
-            done = await work(thing)
-        except BudgetError as error:
-            self.stopped = error
-            return None
-        except _FAILED as error:
-            self._failing += 1
-            if self._failing >= PATIENCE:
-                self.stopped = self.stopped or error
-            return Fault(f"the writer could not be asked: {error}"[:160])
-        self._failing = 0
-        return done
-
+from rag_harness.models.prompts import Fault, Prompts, json_of
 
 LEAST_FACTS, MOST_FACTS = 4, 10
 PORTION = 20
@@ -148,6 +102,7 @@ _TITLE = 120
 _FILENAME = 200
 """The most bytes of an id; file systems allow 255."""
 _YEAR = re.compile(r"(?:19|20)\d\d\W*\Z")
+_A = TypeVar("_A")
 _T = TypeVar("_T", bound=BaseModel)
 
 
@@ -370,14 +325,11 @@ def _for_model(text: str, own: str) -> str:
 
 # Plans written by a chat model of role ``writer``: categories, then titles, then the contents of each page.
 #
-# Each reply must pass the checks of plans; otherwise the model is asked again with the faults. Calls are recorded like
-# all others: in mode ``record``, a run after a killed one finds its paid answers. The order of replies does not
-# matter.
-
-_AGAIN = "That cannot be used: {fault}. Write all of it again without that. Only the JSON object."
+# Each reply must pass the checks of plans; otherwise the model is asked again with the faults. The order of replies
+# does not matter.
 
 
-class Writer:
+class Writer(LlmWriter):
     """Asks a model for plans.
 
     Args:
@@ -387,8 +339,11 @@ class Writer:
         at_once: how many calls are under way at one time.
     """
 
+    again = "That cannot be used: {fault}. Write all of it again without that. Only the JSON object."
+
     def __init__(self, chat: ChatModel, outline: Prompts, page: Prompts, at_once: int) -> None:
-        self._chat, self._outline, self._page, self._at_once = chat, outline, page, at_once
+        super().__init__(chat, at_once)
+        self._outline, self._page = outline, page
 
     async def plan(self, wanted: PlanRequest) -> tuple[Plan, Counter[str]]:
         """Return the plan, and how many pages were dropped, by reason.
@@ -409,10 +364,7 @@ class Writer:
         return arranged(drafts, wanted, work.outline.title, self._chat.model), work.dropped
 
     async def _asked_outline(self, wanted: PlanRequest) -> Outline:
-        async def read(said: str) -> Outline | Fault:
-            return outline_of(said)
-
-        found = await ask_until_right(self._chat, self._outline.messages(outline_task(wanted)), read, _AGAIN)
+        found = await self._ask(self._outline, outline_task(wanted), outline_of)
         if isinstance(found, Fault):
             raise DataError(f"the writer gave no outline: {found.text}. Name another with --writer-model.")
         return found
@@ -456,20 +408,18 @@ class Writer:
             known = [*work.known.values(), *found]
             ids = {*work.known, *map(page_id, found)}
             portion = min(PORTION, count - len(found))
-
-            async def read(said: str, ids: set[str] = ids, portion: int = portion) -> list[str] | Fault:
-                return titles_of(said, portion, ids)
-
             task = titles_task(work.wanted, work.outline, category, portion, known)
-            new = await ask_until_right(self._chat, self._outline.messages(task), read, _AGAIN)
+            new = await self._ask(self._outline, task, partial(titles_of, count=portion, known=ids))
             if isinstance(new, Fault):
                 return found or new
             found += new
         return found
 
     async def _drafted(self, task: PageTask, work: CollectedPlan) -> Draft | Fault:
-        async def read(said: str) -> Draft | Fault:
-            return draft_of(task, said)
+        return await self._ask(self._page, task.told(work.wanted, work.outline), partial(draft_of, task))
 
-        messages = self._page.messages(task.told(work.wanted, work.outline))
-        return await ask_until_right(self._chat, messages, read, _AGAIN)
+    async def _ask(self, prompts: Prompts, task: str, read: Callable[[str], _A | Fault]) -> _A | Fault:
+        async def checked(said: str) -> _A | Fault:
+            return read(said)
+
+        return await self._draft(prompts.messages(task), checked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from rag_harness.authoring.drafting import PATIENCE, ParallelCalls, not_asked
 from rag_harness.authoring.kb.page import Page, fold, linked_files, parse_page
 from rag_harness.authoring.kb.page_checks import (
     fact_faults,
@@ -27,7 +28,7 @@ from rag_harness.authoring.kb.page_checks import (
 )
 from rag_harness.authoring.kb.page_grammar import compose
 from rag_harness.authoring.kb.plan import PLAN_FILE, Brief, Plan, briefs
-from rag_harness.core.errors import BudgetError, DataError, DeadlineError, ModelCallError, ModelOutputError
+from rag_harness.core.errors import BudgetError, DataError, RagHarnessError
 from rag_harness.core.files import json_digest, text_digest, write_atomically
 from rag_harness.core.process_lock import LockHeldError, process_lock
 from rag_harness.core.protocols import ChatModel
@@ -293,11 +294,6 @@ def sweep(folder: Path, plan: Plan) -> None:
 
 # Writes the pages of a plan into a folder, many at once. Pages that are right already are kept.
 
-PATIENCE = 4
-"""After so many failed calls in a row, before any page was written, no more calls are made. Later the limit is the
-number of pages that are written at one time: one short outage fails all of them."""
-_FAILED = (ModelCallError, ModelOutputError, DeadlineError)
-
 
 @dataclass
 class Generated:
@@ -350,22 +346,24 @@ async def _generated(
     found = Generated()
     planned = {page.filename for page in plan.pages}
     found.unplanned = sorted(name for name, label in labels.items() if label and name not in planned)
-    work = _Work(plan, folder, writer, found, max(PATIENCE, at_once))
-    todo = work.todo(labels, force)
-    await asyncio.gather(*(work.write_all(todo) for _ in range(max(1, min(at_once, len(plan.pages))))))
+    work = _Work(plan, folder, writer, found, at_once)
+    await work.write_all(list(work.todo(labels, force)))
     return found
 
 
+PageTask = tuple[Brief, str]
+"""A page to write, and the digest of its material."""
+
+
 class _Work:
-    def __init__(self, plan: Plan, folder: Path, writer: Writer, found: Generated, patience: int) -> None:
-        self._folder, self._writer, self._found, self._patience = folder, writer, found, patience
+    def __init__(self, plan: Plan, folder: Path, writer: Writer, found: Generated, at_once: int) -> None:
+        self._folder, self._writer, self._found, self._at_once = folder, writer, found, at_once
         self._briefs = list(briefs(plan))
         self._reader = WrittenPageReader(plan, folder)
-        self._failing = 0
+        self._calls: ParallelCalls[PageTask, str] = ParallelCalls(at_once, self._fail)
 
-    def todo(self, labels: Mapping[str, PageLabel | None], force: bool) -> Iterator[tuple[Brief, str]]:
-        """Yield the pages to write, with the digest of their material; ends when the writer can no longer be asked."""
-        waiting = []
+    def todo(self, labels: Mapping[str, PageLabel | None], force: bool) -> Iterator[PageTask]:
+        """Yield the pages to write, with the digest of their material."""
         for brief in self._briefs:
             name = brief.page.filename
             digest, label = self._digest(brief), labels.get(name)
@@ -377,34 +375,32 @@ class _Work:
             elif label and label.by != EMBEDDED and self._writer.name == EMBEDDED and not force:
                 self._found.paid.append(name)
             else:
-                waiting.append((brief, digest))
-        yield from (each for each in waiting if not self._found.stopped)
+                yield brief, digest
 
     def _digest(self, brief: Brief) -> str:
         return json_digest([brief.told(), self._writer.name, self._writer.digest])
 
-    async def write_all(self, todo: Iterator[tuple[Brief, str]]) -> None:
-        """Write the pages that come next until none is left."""
-        for brief, digest in todo:
-            name = brief.page.filename
-            try:
-                page = await self._writer.write(brief, lambda text, brief=brief: self._reader.read(brief, text))  # type: ignore[misc]
-            except BudgetError as error:
-                self._found.stopped = str(error)
-                return
-            except _FAILED as error:
-                self._fail(name, f"the writer could not be asked: {error}")
-                continue
-            self._failing = 0
-            if isinstance(page, Fault):
-                self._found.faulty[name] = page.text
-                continue
-            whole = labelled(page, self._writer.name, digest).encode()
-            await asyncio.to_thread(write_atomically, self._folder / name, whole)
-            self._found.written.append(name)
+    async def write_all(self, todo: Sequence[PageTask]) -> None:
+        """Write pages until none is left, or the writer can no longer be asked."""
+        await self._calls.each(todo, self._write)
+        why = self._calls.stopped
+        self._found.stopped = "" if why is None else str(why) if isinstance(why, BudgetError) else not_asked(why)
 
-    def _fail(self, name: str, why: str) -> None:
-        self._found.faulty[name] = why
-        self._failing += 1
-        if self._failing >= (self._patience if self._found.written else PATIENCE):
-            self._found.stopped = self._found.stopped or why
+    async def _write(self, task: PageTask) -> str | Fault:
+        brief, digest = task
+        name = brief.page.filename
+        page = await self._writer.write(brief, lambda text: self._reader.read(brief, text))
+        if isinstance(page, Fault):
+            self._found.faulty[name] = page.text
+            return page
+        whole = labelled(page, self._writer.name, digest).encode()
+        await asyncio.to_thread(write_atomically, self._folder / name, whole)
+        self._found.written.append(name)
+        # One short outage fails all pages that are written at one time.
+        self._calls.patience = max(PATIENCE, self._at_once)
+        return name
+
+    def _fail(self, task: PageTask, error: RagHarnessError) -> Fault:
+        fault = Fault(not_asked(error))
+        self._found.faulty[task[0].page.filename] = fault.text
+        return fault

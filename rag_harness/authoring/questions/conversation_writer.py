@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,22 +9,25 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from rag_harness.authoring.drafting import PATIENCE, DraftCounts
 from rag_harness.authoring.questions.document_collection import DocumentCollection, neighbours
 from rag_harness.authoring.questions.drafts import BY_LLM, FOUND_WITHIN, MADE_OF, Draft, TakenQuestions, draft_fault
 from rag_harness.authoring.questions.facts import shuffled
 from rag_harness.authoring.questions.gap_questions import nearest_to
 from rag_harness.authoring.questions.llm_writer import (
-    PATIENCE,
     ROUNDS,
-    asked_in_waves,
+    DocumentsWriter,
+    Quote,
     chunks_by_page,
+    evidence_of,
     fault_of_answers,
+    quote_fault,
+    read_reply,
 )
-from rag_harness.core.protocols import ChatModel
-from rag_harness.core.types import Chunk, Evidence, Hit, Message
-from rag_harness.models.prompts import Fault, Prompts, ask_until_right
+from rag_harness.core.types import Chunk, Hit, Message
+from rag_harness.models.prompts import Fault, Prompts
 
 # A turn before it is a row: what the user says, and the question that stands alone with its gold.
 
@@ -75,16 +77,11 @@ class ConversationDraft:
 
 
 @dataclass
-class GeneratedConversations:
-    """The conversations, and why turns were dropped.
-
-    ``short`` is how many are missing; ``stopped`` says why no more were asked for.
-    """
+class GeneratedConversations(DraftCounts):
+    """The conversations; ``short`` is how many are missing."""
 
     drafts: list[ConversationDraft] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
     short: int = 0
-    stopped: str = ""
 
 
 _ASKED = "Write a conversation of {turns} turns of these kinds, in this order: {kinds}."
@@ -182,17 +179,12 @@ _BARE = (FOLLOW_UP, CORRECTION, UNANSWERABLE)
 """Kinds of turns whose words must not lead to their pages."""
 
 
-class _Quote(BaseModel):
-    filename: str
-    quote: str
-
-
 class _Turn(BaseModel):
     turn_kind: str
     question: str
     answer: str
     standalone: str = ""
-    quotes: list[_Quote] = []
+    quotes: list[Quote] = []
 
 
 class _Reply(BaseModel):
@@ -201,10 +193,8 @@ class _Reply(BaseModel):
 
 def conversation_of(task: ConversationTask, reply: str, collection: DocumentCollection) -> ConversationDraft | str:
     """Return the conversation in a reply, or what is wrong with the reply."""
-    said = reply[:LONGEST_REPLY]
-    try:
-        read = _Reply.model_validate(json.JSONDecoder().raw_decode(said[said.index("{") :])[0])
-    except (ValueError, ValidationError, RecursionError):
+    read = read_reply(_Reply, reply[:LONGEST_REPLY])
+    if read is None:
         return f"it is not what was asked for. {_SHAPE}"
     if fault := _order_fault([turn.turn_kind for turn in read.turns]):
         return fault
@@ -234,8 +224,8 @@ def _draft(task: ConversationTask, turn: _Turn, collection: DocumentCollection) 
     alone = " ".join(turn.standalone.split()) or (text if turn.turn_kind in (FIRST, SUBJECT_CHANGE) else "")
     if not (text and alone and answer):
         return f"question, standalone or answer is empty. {_SHAPE}"
-    evidence = tuple(Evidence(each.filename.split(",")[0].strip(), each.quote) for each in turn.quotes)
-    if fault := _evidence_fault(task, turn, evidence):
+    evidence = evidence_of(turn.quotes)
+    if fault := quote_fault(evidence, task.chunks, turn.turn_kind != UNANSWERABLE):
         return fault
     is_bare = turn.turn_kind in _BARE
     missing = collection.terms(alone) - collection.terms(text) if is_bare else frozenset()
@@ -249,39 +239,20 @@ def _draft(task: ConversationTask, turn: _Turn, collection: DocumentCollection) 
     return TurnDraft(turn.turn_kind, text, draft, " ".join(sorted(missing)), is_bare)
 
 
-def _evidence_fault(task: ConversationTask, turn: _Turn, evidence: Sequence[Evidence]) -> str:
-    if turn.turn_kind == UNANSWERABLE:
-        return '"quotes" must be empty: nothing answers the question' if evidence else ""
-    given, quoted = {chunk.doc_id for chunk in task.chunks}, {each.filename for each in evidence}
-    if not quoted or not quoted <= given:
-        return f"quotes must be of {', '.join(sorted(given))}; found {', '.join(sorted(quoted)) or 'none'}"
-    return "a quote has fewer than 3 letters" if any(len(each.quote.strip()) < 3 for each in evidence) else ""
-
-
 # Conversations written by a chat model of role ``writer``, held to the filters of single questions and of turns.
 #
 # Each turn is checked as a single question is: the model answers its question that stands alone with its evidence, and
 # without it.
 
-_REPEAT = (
-    "That cannot be used: {fault}. Write the whole conversation again, without that fault, or another one. Only the "
-    "JSON object."
-)
 
+class ConversationWriter(DocumentsWriter):
+    """Asks a model for conversations."""
 
-class ConversationWriter:
-    """Asks a model for conversations.
-
-    Args:
-        chat: the model.
-        prompts: the model's instructions.
-        collection: the documents, in any language that words can be read of.
-        at_once: how many conversations are worked on at one time.
-    """
-
-    def __init__(self, chat: ChatModel, prompts: Prompts, collection: DocumentCollection, at_once: int) -> None:
-        self._chat, self._prompts, self._collection = chat, prompts, collection
-        self._at_once = max(1, at_once)
+    again = (
+        "That cannot be used: {fault}. Write the whole conversation again, without that fault, or another one. Only "
+        "the JSON object."
+    )
+    remembered = LONGEST_REPLY
 
     async def ask(
         self,
@@ -311,16 +282,13 @@ class ConversationWriter:
             return None
 
         todo = islice(conversation_tasks(self._collection, seed), PATIENCE + PATIENCE * wanted + len(rejected))
-        await asked_in_waves(todo, wanted, self._at_once, self._written, keep, found)
+        await self._in_waves(todo, wanted, self._written, keep, found)
         found.short = wanted - len(found.drafts)
         return found
 
     async def _written(self, task: ConversationTask) -> ConversationDraft | Fault:
         """Return a conversation that passes; else the fault of the last attempt."""
-        messages = task.messages(self._prompts)
-        return await ask_until_right(
-            self._chat, messages, lambda said: self._read(task, said), _REPEAT, remembered=LONGEST_REPLY
-        )
+        return await self._draft(task.messages(self._prompts), lambda said: self._read(task, said))
 
     async def _read(self, task: ConversationTask, said: str) -> ConversationDraft | Fault:
         found = conversation_of(task, said, self._collection)

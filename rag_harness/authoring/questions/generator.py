@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 from random import Random
 
+from rag_harness.authoring.drafting import DraftCounts
 from rag_harness.authoring.questions.answerable import (
     direct_drafts,
     multi_hop_drafts,
@@ -162,16 +162,11 @@ QUESTION_KINDS = ("direct", "multi_hop", "negative")
 
 
 @dataclass
-class GeneratedQuestions:
-    """The questions, and the numbers of dropped drafts, by reason.
-
-    ``short`` is the number of missing questions of each kind; ``stopped`` says why no more were asked for.
-    """
+class GeneratedQuestions(DraftCounts):
+    """The questions; ``short`` is the number of missing ones of each kind."""
 
     drafts: list[Draft] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
     short: dict[str, int] = field(default_factory=dict)
-    stopped: str = ""
 
 
 def make_questions(

@@ -2,93 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from rag_harness.authoring.drafting import PATIENCE, LlmWriter
 from rag_harness.authoring.questions.document_collection import DocumentCollection, neighbours
 from rag_harness.authoring.questions.drafts import BY_LLM, Draft, TakenQuestions, draft_fault
 from rag_harness.authoring.questions.facts import shuffled
 from rag_harness.authoring.questions.gap_questions import nearest_to
 from rag_harness.authoring.questions.generator import QUESTION_KINDS, GeneratedQuestions
 from rag_harness.authoring.questions.sentence_facts import seen
-from rag_harness.core.errors import BudgetError, DeadlineError, ModelCallError, ModelOutputError
 from rag_harness.core.protocols import ChatModel
 from rag_harness.core.text.terms import figures, terms
 from rag_harness.core.types import Chunk, Document, Evidence, Hit, Message
-from rag_harness.models.prompts import Fault, Prompts, ask_until_right
-
-# Asks a model for things in waves, so that the order of its replies does not matter.
-
-PATIENCE = 4
-"""After so many failed calls in a row no more are made."""
-_FAILED = (ModelCallError, ModelOutputError, DeadlineError)
-_Task = TypeVar("_Task")
-_Made = TypeVar("_Made")
-
-
-class Counts(Protocol):
-    """The outcome of writing: why things were dropped, and why no more were asked for."""
-
-    dropped: Counter[str]
-    stopped: str
-
-
-async def asked_in_waves(
-    todo: Iterator[_Task],
-    wanted: int,
-    at_once: int,
-    write: Callable[[_Task], Awaitable[_Made | Fault]],
-    keep: Callable[[_Made], str | None],
-    counts: Counts,
-) -> None:
-    """Ask until ``wanted`` things are accepted, the tasks are used up, or no more calls may be made.
-
-    The same replies give the same things in any order of arrival.
-
-    Args:
-        todo: the tasks.
-        wanted: how many things to accept.
-        at_once: how many tasks run at one time.
-        write: does a task: returns what was made, or its last fault.
-        keep: accepts a thing, or returns why it is not accepted.
-        counts: takes the outcome.
-    """
-    failing = 0
-    while wanted and not counts.stopped:
-        wave = list(islice(todo, min(wanted, at_once)))
-        if not wave:
-            return
-        results = await asyncio.gather(*map(write, wave), return_exceptions=True)
-        for result in results:
-            wanted -= _kept(result, keep, counts)
-        failing = failing + len(wave) if all(isinstance(result, _FAILED) for result in results) else 0
-        if failing >= PATIENCE:
-            counts.stopped = counts.stopped or f"the writer could not be asked: {results[0]}"
-
-
-def _kept(result: _Made | Fault | BaseException, keep: Callable[[_Made], str | None], counts: Counts) -> int:
-    """Keep a thing, or count why there is none; return how many were kept."""
-    if isinstance(result, BudgetError):
-        counts.stopped = str(result)
-    elif isinstance(result, _FAILED):
-        counts.dropped[f"the writer could not be asked: {result}"[:160]] += 1
-    elif isinstance(result, BaseException):
-        raise result
-    elif fault := result.text if isinstance(result, Fault) else keep(result):
-        counts.dropped[fault] += 1
-    else:
-        return 1
-    return 0
-
+from rag_harness.models.prompts import Fault, Prompts
 
 _TASKS = {
     "direct": "Write one question that the source answers.",
@@ -156,7 +90,12 @@ LONGEST_DRAFT_REPLY = 20_000
 _SHAPE = 'Reply with one JSON object with "question", "answer" and "quotes", and nothing else.'
 
 
-class _Quote(BaseModel):
+_T = TypeVar("_T", bound=BaseModel)
+
+
+class Quote(BaseModel):
+    """A quote in a reply. Behind a comma, the name of a file has the label of its source."""
+
     filename: str
     quote: str
 
@@ -164,38 +103,48 @@ class _Quote(BaseModel):
 class _Reply(BaseModel):
     question: str
     answer: str
-    quotes: list[_Quote] = []
+    quotes: list[Quote] = []
+
+
+def read_reply(shape: type[_T], reply: str) -> _T | None:
+    """Return the first object of a reply; None where it has another form."""
+    try:
+        return shape.model_validate(json.JSONDecoder().raw_decode(reply[reply.index("{") :])[0])
+    except (ValueError, RecursionError):
+        return None
+
+
+def evidence_of(quotes: Sequence[Quote]) -> tuple[Evidence, ...]:
+    """Return the quotes of a reply as evidence."""
+    return tuple(Evidence(each.filename.split(",")[0].strip(), each.quote) for each in quotes)
+
+
+def quote_fault(
+    evidence: Sequence[Evidence], chunks: Sequence[Chunk], is_answerable: bool, needs_all: bool = False
+) -> str:
+    """Return what is wrong with quotes from ``chunks``; empty if nothing is. ``needs_all``: each page is quoted."""
+    if not is_answerable:
+        return '"quotes" must be empty: nothing answers the question' if evidence else ""
+    given, quoted = {chunk.doc_id for chunk in chunks}, {each.filename for each in evidence}
+    if not quoted or not quoted <= given:
+        return f"quotes must be of {', '.join(sorted(given))}; found {', '.join(sorted(quoted)) or 'none'}"
+    if needs_all and len(quoted) < len(given):
+        return f"no quote of {', '.join(sorted(given - quoted))}: the question must need both sources"
+    return "a quote has fewer than 3 letters" if any(len(each.quote.strip()) < 3 for each in evidence) else ""
 
 
 def draft_of(task: Task, reply: str) -> Draft | str:
     """Return the draft in a reply, or what is wrong with the reply."""
-    try:
-        read = _Reply.model_validate(_object(reply[:LONGEST_DRAFT_REPLY]))
-    except (ValueError, ValidationError):
+    read = read_reply(_Reply, reply[:LONGEST_DRAFT_REPLY])
+    if read is None:
         return f"it is not what was asked for. {_SHAPE}"
     if not read.question.strip() or not read.answer.strip():
         return f"question or answer is empty. {_SHAPE}"
-    evidence = tuple(Evidence(each.filename.split(",")[0].strip(), each.quote) for each in read.quotes)
-    fault = _fault(task, evidence)
+    evidence = evidence_of(read.quotes)
+    fault = quote_fault(evidence, task.chunks, task.kind != "negative", needs_all=True)
     question = " ".join(read.question.split())
     drafted = Draft(task.kind, question, question, read.answer.strip(), read.answer, evidence, (BY_LLM,), _told(task))
     return fault or drafted
-
-
-def _object(reply: str) -> Any:
-    return json.JSONDecoder().raw_decode(reply[reply.index("{") :])[0]
-
-
-def _fault(task: Task, evidence: tuple[Evidence, ...]) -> str:
-    if task.kind == "negative":
-        return '"quotes" must be empty: nothing answers the question' if evidence else ""
-    given = {chunk.doc_id for chunk in task.chunks}
-    quoted = {each.filename for each in evidence}
-    if not quoted or not quoted <= given:
-        return f"quotes must be of {', '.join(sorted(given))}; found {', '.join(sorted(quoted)) or 'none'}"
-    if len(quoted) < len(given):
-        return f"no quote of {', '.join(sorted(given - quoted))}: the question must need both sources"
-    return "a quote has fewer than 3 letters" if any(len(each.quote.strip()) < 3 for each in evidence) else ""
 
 
 def _told(task: Task) -> dict[str, Any]:
@@ -249,27 +198,31 @@ def gives(reply: str, draft: Draft) -> bool:
 
 # Questions written by a chat model of role ``writer``. They must pass the same filters, or the model is asked again.
 #
-# Calls are recorded like all others: in mode ``record``, a run after a killed one finds its paid answers. Two more
-# calls for each question check that the model can answer it with its evidence, and cannot without.
-
-_REPEAT = (
-    "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON object."
-)
+# Two more calls for each question check that the model can answer it with its evidence, and cannot without.
 
 
-class Writer:
-    """Asks a model for questions.
+class DocumentsWriter(LlmWriter):
+    """Asks a model for drafts about documents.
 
     Args:
         chat: the model.
         prompts: the model's instructions.
-        collection: the documents.
-        at_once: how many questions are worked on at one time.
+        collection: the documents, in any language that words can be read of.
+        at_once: how many drafts are worked on at one time.
     """
 
     def __init__(self, chat: ChatModel, prompts: Prompts, collection: DocumentCollection, at_once: int) -> None:
-        self._chat, self._prompts, self._collection = chat, prompts, collection
-        self._at_once = max(1, at_once)
+        super().__init__(chat, at_once)
+        self._prompts, self._collection = prompts, collection
+
+
+class Writer(DocumentsWriter):
+    """Asks a model for questions."""
+
+    again = (
+        "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON "
+        "object."
+    )
 
     async def ask(
         self, wanted: Mapping[str, int], seed: int, most_shared: float = 1.0, rejected: Sequence[Draft] = ()
@@ -291,16 +244,14 @@ class Writer:
             if wanted.get(kind) and not found.stopped:
                 most = PATIENCE + PATIENCE * wanted[kind] + len(rejected)
                 todo = islice(tasks(kind, self._collection, seed), most)
-                await asked_in_waves(todo, wanted[kind], self._at_once, self._written, keep, found)
+                await self._in_waves(todo, wanted[kind], self._written, keep, found)
             lacking = wanted.get(kind, 0) - sum(draft.kind == kind for draft in found.drafts)
             found.short |= {kind: lacking} if lacking else {}
         return found
 
     async def _written(self, task: Task) -> Draft | Fault:
         """Return a question that passes; else the fault of the last attempt."""
-        return await ask_until_right(
-            self._chat, task.messages(self._prompts), lambda said: self._read(task, said), _REPEAT
-        )
+        return await self._draft(task.messages(self._prompts), lambda said: self._read(task, said))
 
     async def _read(self, task: Task, said: str) -> Draft | Fault:
         draft = draft_of(task, said)

@@ -1,8 +1,8 @@
 """Judges give the verdicts behind judged measures. Each has an entry point ``rag_harness.judges``.
 
 ``embedded`` needs no model, ``encoder`` a local classifier, ``fused`` and ``ragas`` ask a language model. ``factory``
-makes the judge that the settings name, and adds the questions that it does not answer itself. Engine, studies and
-commands call it. A judge does not get the score that a measure computes from its verdicts. Begin reading with
+makes the judge that the settings name; ``run_judge`` adds the questions that it does not answer itself. Engine, studies
+and commands call it. A judge does not get the score that a measure computes from its verdicts. Begin reading with
 ``factory.py``.
 """
 

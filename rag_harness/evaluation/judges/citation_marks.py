@@ -10,27 +10,18 @@ from functools import cached_property
 from itertools import chain
 
 from rag_harness.core.errors import ModelOutputError
-from rag_harness.core.registry import REVISIONS
 from rag_harness.core.text.comparison import compared_words
 from rag_harness.core.text.sentences import sentence_spans
 from rag_harness.core.text.terms import CITATION, cited_sources
-from rag_harness.evaluation.judges.client import Shared
-from rag_harness.evaluation.judges.traits import JudgeAround
 from rag_harness.evaluation.measures.opinion import (
-    CITATIONS,
     SUPPORTS_FROM,
     CitedClaim,
     Claim,
-    ClaimedText,
+    CriterionVerdict,
     Judge,
     JudgeQuestion,
     Material,
-    Opinion,
-    OpinionOfCitations,
-    Relevancy,
     SourceVerdict,
-    SupportSource,
-    Usefulness,
     Verdict,
     Verdicts,
 )
@@ -82,6 +73,21 @@ class Unmarked:
             if owner is not None:
                 cited.setdefault(owner, {}).update(dict.fromkeys(mark.sources))
         return [replace(claim, citations=tuple(cited.get(claim.start, ()))) for claim in moved]
+
+    def placed_verdicts(self, said: Verdicts) -> Verdicts:
+        """Return verdicts on claims of ``text``, with the claims placed."""
+        if not self.marks:
+            return said
+        placed = self.placed([verdict.claim for verdict in said.each])
+        each = (replace(verdict, claim=claim) for verdict, claim in zip(said.each, placed, strict=True))
+        return replace(said, each=tuple(each))
+
+    def placed_criterion(self, said: CriterionVerdict) -> CriterionVerdict:
+        """Return a verdict with the place of its quote in the answer."""
+        if said.start < 0:
+            return said
+        claim = self._moved(Claim(said.quote, said.start, said.end))
+        return replace(said, start=claim.start, end=claim.end)
 
     def _moved(self, claim: Claim) -> Claim:
         if claim.start < 0:
@@ -163,41 +169,6 @@ def _as_one(marks: Sequence[MarksSideBySide]) -> MarksSideBySide:
     return MarksSideBySide(marks[0].start, marks[-1].end, tuple(chain.from_iterable(mark.sources for mark in marks)))
 
 
-class CitationsOff(JudgeAround):
-    """A judge that does not get the marks of an answer."""
-
-    @cached_property
-    def revision(self) -> str:
-        """The judge's own revision, and the revision of the rules by which marks are removed."""
-        return f"{self._judge.revision}+{REVISIONS['judges/citations'][:8]}"
-
-    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
-        plain = unmarked_answer(material.answer, len(material.contexts))
-        opinion = self._judge.opinion(replace(material, answer=plain.text), asks)
-        return _Cited(opinion, plain) if plain.marks else opinion
-
-
-class _Cited:
-    """An opinion of an answer without marks, with positions in the answer as it was given."""
-
-    def __init__(self, opinion: Opinion, plain: Unmarked) -> None:
-        self._opinion, self._plain = opinion, plain
-
-    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
-        said = await self._opinion.supported(claims, source)
-        if claims != "answer":
-            return said
-        placed = self._plain.placed([verdict.claim for verdict in said.each])
-        each = (replace(verdict, claim=claim) for verdict, claim in zip(said.each, placed, strict=True))
-        return replace(said, each=tuple(each))
-
-    async def usefulness(self) -> Sequence[Usefulness]:
-        return await self._opinion.usefulness()
-
-    async def relevancy(self) -> Relevancy:
-        return await self._opinion.relevancy()
-
-
 # Gives claims their places in an answer, and the citations of their sentence.
 #
 # A mark is a citation of the claim before it (``Unmarked``). A judge that splits a sentence into several claims leaves
@@ -267,76 +238,41 @@ def _words(text: str) -> set[str]:
     return set(compared_words(text))
 
 
-# Answers the question ``CITATIONS`` for every judge: which sources support each claim, beside what the answer cites.
+# Answers the question ``CITATIONS`` by a judge that does not answer it.
 #
-# This stands outside of ``CitationsOff``, whose text names the shipped calibrations. A judge that has the method
-# ``citations`` is asked once. Any other judge is asked about each source by itself, as if the prompt had no other: the
-# embedded judge, judges of the project. Such a judge says neither which claims need a citation nor what several sources
-# support together, and its quote is the sentence of the source that has most words of the claim.
+# It is asked about each source by itself, as if the prompt had no other: the embedded judge, judges of the project.
+# Such a judge says neither which claims need a citation nor what several sources support together, and its quote is the
+# sentence of the source that has most words of the claim.
 
 
-class ClaimByClaim(CitationsOff):
-    """A judge that does not get the marks of an answer, and states which sources support its claims."""
+async def cited_by_each(judge: Judge, material: Material, asks: Collection[JudgeQuestion]) -> Sequence[CitedClaim]:
+    """Return each claim with the sources that support it. A source without text supports nothing, and is not asked of.
 
-    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
-        said = super().opinion(material, asks)
-        return _WithCitations(said, self._judge, material, asks) if CITATIONS in asks else said
-
-
-class _WithCitations:
-    """An opinion that also states which sources support each claim. Citations are computed once."""
-
-    def __init__(self, said: Opinion, judge: Judge, material: Material, asks: Collection[JudgeQuestion]) -> None:
-        self._said, self._judge, self._material, self._asks = said, judge, material, asks
-        self._found: Shared[Sequence[CitedClaim]] = Shared()
-
-    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
-        return await self._said.supported(claims, source)
-
-    async def usefulness(self) -> Sequence[Usefulness]:
-        return await self._said.usefulness()
-
-    async def relevancy(self) -> Relevancy:
-        return await self._said.relevancy()
-
-    async def citations(self) -> Sequence[CitedClaim]:
-        return await self._found.get(CITATIONS, self._citations)
-
-    async def _citations(self) -> Sequence[CitedClaim]:
-        plain = unmarked_answer(self._material.answer, len(self._material.contexts))
-        material = replace(self._material, answer=plain.text)
-        opinion = self._judge.opinion(material, self._asks)
-        if isinstance(opinion, OpinionOfCitations):
-            return _placed(plain, await opinion.citations())
-        return _placed(plain, await self._by_each(material))
-
-    async def _by_each(self, material: Material) -> Sequence[CitedClaim]:
-        """Ask about each source by itself. A source without text supports nothing, and is not asked about."""
-        asked = [(number, text) for number, text in enumerate(material.contexts, 1) if text.strip()]
-        said = [await self._judge_by(replace(material, contexts=(text,))) for _, text in asked]
-        claims = [verdict.claim for verdict in said[0].each] if said else []
-        if any([verdict.claim for verdict in each.each] != claims for each in said):
-            raise ModelOutputError("the judge found other claims in the answer when it was given another source")
-        columns = {number: each.each for (number, _), each in zip(asked, said, strict=True)}
-        sources = [Sentences(text) for text in material.contexts]
-        return [
-            CitedClaim(
-                claim,
-                tuple(
-                    _verdict(number, source, columns[number][place])
-                    if number in columns
-                    else SourceVerdict(number, 0.0)
-                    for number, source in enumerate(sources, 1)
-                ),
-            )
-            for place, claim in enumerate(claims)
-        ]
-
-    async def _judge_by(self, material: Material) -> Verdicts:
-        return await self._judge.opinion(material, self._asks).supported("answer", "contexts")
+    Raises:
+        ModelOutputError: the judge finds other claims by another source.
+        RagHarnessError: the judge failed.
+    """
+    asked = [(number, text) for number, text in enumerate(material.contexts, 1) if text.strip()]
+    alone = [(replace(material, contexts=(text,)), asks) for _, text in asked]
+    said = [await judge.opinion(*each).supported("answer", "contexts") for each in alone]
+    claims = [verdict.claim for verdict in said[0].each] if said else []
+    if any([verdict.claim for verdict in each.each] != claims for each in said):
+        raise ModelOutputError("the judge found other claims in the answer when it was given another source")
+    columns = {number: each.each for (number, _), each in zip(asked, said, strict=True)}
+    sources = [Sentences(text) for text in material.contexts]
+    return [
+        CitedClaim(
+            claim,
+            tuple(
+                _verdict(number, source, columns[number][place]) if number in columns else SourceVerdict(number, 0.0)
+                for number, source in enumerate(sources, 1)
+            ),
+        )
+        for place, claim in enumerate(claims)
+    ]
 
 
-def _placed(plain: Unmarked, claims: Sequence[CitedClaim]) -> Sequence[CitedClaim]:
+def placed_cited(plain: Unmarked, claims: Sequence[CitedClaim]) -> Sequence[CitedClaim]:
     """Return claims with their places in the answer as it was given, and the sources that it cites for each."""
     placed = placed_claims(plain, [each.claim for each in claims])
     return [replace(each, claim=claim) for each, claim in zip(claims, placed, strict=True)]

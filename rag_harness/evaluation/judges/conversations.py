@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 
-from rag_harness.core.concurrency import Lazy
-from rag_harness.core.errors import NotJudgedError
-from rag_harness.core.files import json_digest
-from rag_harness.core.protocols import JudgeParts
-from rag_harness.core.registry import REVISIONS
 from rag_harness.core.text.contradictions import against
 from rag_harness.core.text.language_detection import not_judged
 from rag_harness.core.text.sentences import Span, sentence_spans
 from rag_harness.core.text.terms import figures, terms
 from rag_harness.core.types import Message
-from rag_harness.evaluation.expectations.rubrics import Criterion
-from rag_harness.evaluation.judges.client import TEXT, JudgeChat, Missing, Shared, asking_of, prompt, words_of
-from rag_harness.evaluation.judges.factory import NO_FACT
-from rag_harness.evaluation.judges.traits import CountedParts, JudgeAround
+from rag_harness.evaluation.judges.client import TEXT, JudgeChat, prompt, words_of
 from rag_harness.evaluation.measures.opinion import (
     ASKS_NOTHING_AGAIN,
     CONTRADICTS_NOTHING,
     CORRECTS,
-    CRITERIA,
     MEETS_FROM,
     ONLY_ASKS_BACK,
-    CitedClaim,
     ClaimedText,
     CriterionVerdict,
-    Judge,
-    JudgeQuestion,
-    LevelReached,
     Material,
     MaterialOfTurn,
-    Opinion,
-    OpinionOfCriteria,
-    OpinionOfLevels,
-    OpinionOfNearness,
-    Relevancy,
     SupportSource,
-    Usefulness,
     Verdicts,
-    cited_claims,
-    is_of_turns,
     parts_of_criterion,
     said_before,
 )
@@ -72,17 +51,20 @@ _FEWEST_SHARED = 2
 _FEWEST_WORDS = 3
 
 
+SupportedBy = Callable[[Material, ClaimedText, SupportSource], Awaitable[Verdicts]]
+"""Returns the verdict on each claim of a material by one of its texts."""
+
+
 class TurnRules:
     """Answers criteria about one answer to a turn.
 
     Args:
-        judge: its verdicts decide which statements a text supports.
         material: the answer, with the messages before it.
-        asks: the questions that the judge is asked anyway.
+        supported: the judge's verdicts on which statements a text supports, of other material.
     """
 
-    def __init__(self, judge: Judge, material: Material, asks: Collection[JudgeQuestion]) -> None:
-        self._judge, self._material, self._asks = judge, material, asks
+    def __init__(self, material: Material, supported: SupportedBy) -> None:
+        self._material, self._supported = material, supported
 
     async def verdict(self, criterion: str) -> CriterionVerdict:
         """Return the verdict on a criterion that is asked of turns.
@@ -128,7 +110,7 @@ class TurnRules:
     async def _unsupported_by(self, said: list[str], spans: list[Span]) -> Span | None:
         """Return the first of these sentences that the earlier messages do not support; None where they support all."""
         material = replace(self._material, contexts=tuple(said))
-        verdicts = (await self._judge.opinion(material, self._asks).supported("answer", "contexts")).each
+        verdicts = (await self._supported(material, "answer", "contexts")).each
         # The embedded judge scores a claim with another figure one half, which does not count as support here.
         supported = [each.claim for each in verdicts if each.value is not None and each.value > MEETS_FROM]
         return next((span for span in spans if not any(_within(span, (c.start, c.end)) for c in supported)), None)
@@ -138,7 +120,7 @@ class TurnRules:
         sentences = [truth[start:end] for start, end in sentence_spans(truth)]
         wanted = [each for each in sentences if len(each.split()) >= _FEWEST_WORDS] or [truth]
         material = replace(self._material, quotes=tuple(wanted))
-        verdicts = (await self._judge.opinion(material, self._asks).supported("nuggets", "answer")).each
+        verdicts = (await self._supported(material, "nuggets", "answer")).each
         valued = [(each.value, each.claim.text) for each in verdicts if each.value is not None]
         if not valued:
             return CriterionVerdict(
@@ -190,8 +172,6 @@ def _within(inner: Span, outer: Span) -> bool:
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-# Lets every judge see an answer in its conversation. Answers to questions that stand alone are judged as ever.
-#
 # What a judge is given in place of the question, where something was said before:
 #
 # - A judge with a chat model gets what was said before, and below it the question.
@@ -204,77 +184,8 @@ def _within(inner: Span, outer: Span) -> bool:
 
 OWN_WORDS = 0.8
 """What the turn's own words weigh in relevancy, beside all that was asked so far."""
-_WRITING = "turn_question"
+WRITING_PROMPT = "turn_question"
 """The prompt that has a question written out."""
-
-
-def in_conversations(judge: Judge, parts: JudgeParts) -> Judge:
-    """Return ``judge``, made from ``parts``, as one that gets the messages before an answer."""
-    return InConversation(judge, (lambda: asking_of(CountedParts(parts), shares=True)) if judge.asks_model else None)
-
-
-class InConversation(JudgeAround):
-    """A judge that gets the messages before an answer.
-
-    Args:
-        judge: the judge.
-        make_chat: makes the access to its chat model; None for a judge that has none.
-    """
-
-    def __init__(self, judge: Judge, make_chat: Callable[[], JudgeChat] | None) -> None:
-        super().__init__(judge)
-        self._chat = Lazy(make_chat) if make_chat else None
-
-    @property
-    def revision(self) -> str:
-        return self._judge.revision
-
-    def identity_of(self, asks: Collection[JudgeQuestion]) -> str:
-        """Return the digest of what decides the answers to ``asks`` beside the judge's revision; empty without any."""
-        identity = getattr(self._judge, "identity_of", None)
-        return str(identity(asks)) if identity else ""
-
-    def identity_of_turns(self) -> str:
-        """Return the digest of the settings that decide which part of a conversation is shown."""
-        return json_digest([prompt(_WRITING), REVISIONS["judges/turns"]])
-
-    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
-        if not isinstance(material, MaterialOfTurn):
-            return self._judge.opinion(material, asks)
-        said = self._opinion(material, asks)
-        return _ByRules(said, TurnRules(self._judge, material, asks)) if CRITERIA in asks else said
-
-    def _opinion(self, material: MaterialOfTurn, asks: Collection[JudgeQuestion]) -> Opinion:
-        if not material.said:
-            return self._judge.opinion(material, asks)
-        if not self.reads_conversation:
-            so_far = replace(material, question=asked_so_far(material))
-            return _OfTurn(self._judge.opinion(material, asks), lambda: self._weighed(material, so_far))
-        shown = replace(material, question=in_conversation(material))
-        if self._chat is None:
-            return self._judge.opinion(shown, asks)
-        others = [ask for ask in asks if ask != "relevancy"]
-        return _OfTurn(self._judge.opinion(shown, others), lambda: self._to_the_question_written_out(material))
-
-    async def _weighed(self, now: Material, so_far: Material) -> Relevancy:
-        """Return the mean relevancy of an answer to the present question and to all questions so far."""
-        first, second = await self._relevancy(now), await self._relevancy(so_far)
-        if first.value is None or second.value is None:
-            return first if first.value is None else second
-        value = OWN_WORDS * first.value + (1 - OWN_WORDS) * second.value
-        both = {"asked_now": first.value, "asked_so_far": second.value}
-        return replace(first, value=value, detail={**first.detail, **both})
-
-    async def _to_the_question_written_out(self, material: MaterialOfTurn) -> Relevancy:
-        assert self._chat is not None
-        question = await written_out(self._chat.get(), material)
-        if not question:
-            return Relevancy(None, reason=f"the question in its conversation: {Missing.UNREADABLE.value}")
-        found = await self._relevancy(replace(material, question=question))
-        return replace(found, detail={**found.detail, "question": question})
-
-    async def _relevancy(self, material: Material) -> Relevancy:
-        return await self._judge.opinion(material, ["relevancy"]).relevancy()
 
 
 def in_conversation(material: MaterialOfTurn) -> str:
@@ -297,72 +208,9 @@ async def written_out(chat: JudgeChat, material: MaterialOfTurn) -> str:
         RagHarnessError: any error of the chat model.
     """
     sections = [("conversation", _lines(material.said)), ("question", material.question)]
-    found = json_of(await chat.ask(prompt(_WRITING), sections, {"question": TEXT})) or {}
+    found = json_of(await chat.ask(prompt(WRITING_PROMPT), sections, {"question": TEXT})) or {}
     return words_of(found.get("question"))
 
 
 def _lines(said: Sequence[Message]) -> str:
     return "\n".join(f"{each.role}: {each.content}" for each in said)
-
-
-class _Around:
-    """An opinion as it is; a class derived from this asks something in another way."""
-
-    def __init__(self, said: Opinion) -> None:
-        self._said = said
-
-    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
-        return await self._said.supported(claims, source)
-
-    async def usefulness(self) -> Sequence[Usefulness]:
-        return await self._said.usefulness()
-
-    async def relevancy(self) -> Relevancy:
-        return await self._said.relevancy()
-
-    async def citations(self) -> Sequence[CitedClaim]:
-        return await cited_claims(self._said)
-
-    async def criteria(self) -> Sequence[CriterionVerdict]:
-        if not isinstance(self._said, OpinionOfCriteria):
-            raise NotJudgedError("cannot be measured: this judge does not say which criteria an answer meets")
-        return await self._said.criteria()
-
-    async def level(self, scale: Criterion) -> LevelReached | None:
-        return await self._said.level(scale) if isinstance(self._said, OpinionOfLevels) else None
-
-    async def nearness(self, text: str) -> float:
-        if not isinstance(self._said, OpinionOfNearness):
-            raise NotJudgedError("this judge has no embedder")
-        return await self._said.nearness(text)
-
-
-class _OfTurn(_Around):
-    """An opinion of an answer to a turn, whose relevancy is asked in a way of its own."""
-
-    def __init__(self, said: Opinion, relevancy: Callable[[], Awaitable[Relevancy]]) -> None:
-        super().__init__(said)
-        self._relevancy = relevancy
-
-    async def relevancy(self) -> Relevancy:
-        return await self._relevancy()
-
-
-class _ByRules(_Around):
-    """An opinion whose judge decides only on facts: rules answer the questions about turns."""
-
-    def __init__(self, said: Opinion, rules: TurnRules) -> None:
-        super().__init__(said)
-        self._rules = rules
-        self._found: Shared[Sequence[CriterionVerdict]] = Shared()
-
-    async def criteria(self) -> Sequence[CriterionVerdict]:
-        return await self._found.get(CRITERIA, self._criteria)
-
-    async def _criteria(self) -> Sequence[CriterionVerdict]:
-        said = await super().criteria()
-        return [await self._rules.verdict(each.criterion) if _is_open(each) else each for each in said]
-
-
-def _is_open(said: CriterionVerdict) -> bool:
-    return said.reason == NO_FACT and is_of_turns(said.criterion)

@@ -42,6 +42,9 @@ from rag_harness.evaluation.measures.opinion import (
     Usefulness,
     Verdict,
     Verdicts,
+    passages_of,
+    texts_of,
+    unjudged,
 )
 from rag_harness.models.array_store import key_of
 
@@ -179,7 +182,6 @@ MOST_CLAIMS = 200
 """Most sentences of a text that are judged."""
 MOST_CHARACTERS = 400_000
 """Most characters of a text and its passages together."""
-NO_PASSAGE = "no text to judge by"
 ONLY_SUPPORT = "not judged: an encoder says whether a text supports a claim, and nothing else"
 NO_QUOTES = f"{ONLY_SUPPORT}; quotes of the evidence say which chunks are useful, and there are none"
 
@@ -204,12 +206,12 @@ class EncoderOpinion:
 
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         self._check_language()
-        passages = {place: text for place, text in enumerate(self._texts(source)) if text.strip()}
+        passages = passages_of(self.material, source)
         if not passages:
-            return Verdicts((Verdict(Claim(claims), None, reason=NO_PASSAGE),))
+            return unjudged(claims)
         each = [
             verdict
-            for text in self._texts(claims)
+            for text in filter(str.strip, texts_of(self.material, claims))
             for verdict in await self._verdicts(text, passages, whole=claims == "nuggets")
         ]
         verdicts = tuple(verdict for verdict, _ in each)
@@ -241,12 +243,6 @@ class EncoderOpinion:
             why = f"{characters:,} characters of text and passages: at most {MOST_CHARACTERS:,} are judged"
             return [ClaimSupport(None, reason=why)] * len(asked.spans)
         return self.family.supports(asked, await self.readings.of(self.family.texts(asked)))
-
-    def _texts(self, which: ClaimedText | SupportSource) -> tuple[str, ...]:
-        material = self.material
-        quotes = tuple(quote for quote in material.quotes if quote.strip())
-        of = {"answer": (material.answer,), "ground_truth": (material.ground_truth,), "nuggets": quotes}
-        return {**of, "contexts": material.contexts, "gold_pages": material.gold_pages}[which]
 
     @cached_property
     def _foreign(self) -> str:

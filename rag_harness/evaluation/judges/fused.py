@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from rag_harness.core.concurrency import Lazy
 from rag_harness.core.errors import ModelOutputError, RagHarnessError, RecordingMissError
-from rag_harness.core.files import json_digest
 from rag_harness.core.protocols import JudgeParts, Store
 from rag_harness.core.settings import access_of
 from rag_harness.evaluation.expectations.rubrics import Criterion
 from rag_harness.evaluation.judges import questions
 from rag_harness.evaluation.judges.client import (
-    JudgeChat,
     Missing,
     PassageVerdict,
     Shared,
-    asking_of,
     followed,
     revision_of,
 )
 from rag_harness.evaluation.judges.questions import (
-    NOTHING_TO_JUDGE_BY,
     AskedSupport,
+    AskingJudge,
     CriterionReply,
     JudgedTexts,
-    Nearness,
     PassageSupport,
     Split,
     SplitPart,
@@ -40,7 +34,6 @@ from rag_harness.evaluation.judges.questions import (
     asked_twice,
     form_first,
     in_any_order,
-    passages_of,
     split,
     too_many,
     verdict_on,
@@ -48,6 +41,7 @@ from rag_harness.evaluation.judges.questions import (
 from rag_harness.evaluation.measures.opinion import (
     CITATIONS,
     MOST_TOGETHER,
+    NOTHING_TO_JUDGE_BY,
     CitedClaim,
     Claim,
     ClaimedText,
@@ -63,6 +57,8 @@ from rag_harness.evaluation.measures.opinion import (
     Usefulness,
     Verdict,
     Verdicts,
+    passages_of,
+    unjudged,
 )
 from rag_harness.models.array_store import key_of
 
@@ -161,29 +157,18 @@ _FAITHFULNESS = Support("answer", "contexts")
 _BY_LEVEL = "the scale was read by its levels"
 
 
-@dataclass(frozen=True)
-class Tools:
-    """What all opinions of a judge share."""
-
-    asking: JudgeChat
-    known: Lazy[KnownUsefulness]
-    nearness: Nearness
-    repeat: int = 0
-    """How often the judge was asked before."""
-
-
 class FusedOpinion:
     """The judge's opinion of one answer."""
 
-    def __init__(self, tools: Tools, material: Material, asks: Collection[JudgeQuestion]) -> None:
-        self._tools, self._material, self._asks = tools, material, asks
-        self._asking = tools.asking
+    def __init__(self, judge: FusedJudge, material: Material, asks: Collection[JudgeQuestion]) -> None:
+        self._judge, self._material, self._asks = judge, material, asks
+        self._asking = judge.asking
         self._levels: Shared[dict[Criterion, LevelReached]] = Shared()
 
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         passages = passages_of(self._material, source)
         if not passages:
-            return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
+            return unjudged(claims)
         found, judged = await self._supported(claims, source)
         places = list(passages)
         return Verdicts(tuple(_verdict(*each, places) for each in zip(found, judged.each, strict=True)))
@@ -203,7 +188,7 @@ class FusedOpinion:
         of_scales = {text for scale in read for text in scale.asked}
         wanted = self._material.criteria if isinstance(self._material, MaterialOfCase) else ()
         left = [each for each in wanted if each not in of_scales]
-        asked = in_any_order(left, self._material.answer, self._tools.repeat)
+        asked = in_any_order(left, self._material.answer, self._judge.repeat)
         parts = [asked[at : at + MOST_TOGETHER] for at in range(0, len(asked), MOST_TOGETHER)]
         said = {each.criterion: each for part in parts for each in await self._criteria(part)}
         return [said.get(each) or CriterionVerdict(each, None, reason=_BY_LEVEL) for each in wanted]
@@ -238,7 +223,7 @@ class FusedOpinion:
         material = self._material
         if not material.ground_truth.strip():
             return [Usefulness(None, NOTHING_TO_JUDGE_BY)] * len(material.contexts)
-        said = await self._tools.known.get().of(
+        said = await self._judge.known.of(
             material.question, material.ground_truth, material.contexts, self._asked_usefulness
         )
         return [Usefulness(each.value, _reason(each.missing)) for each in said]
@@ -249,7 +234,7 @@ class FusedOpinion:
             return Relevancy(None, reason=Missing.UNREADABLE.value)
         if not found.questions:
             return Relevancy(None, reason="no text in the answer")
-        return await self._tools.nearness.relevancy(self._material.question, found.questions, found.noncommittal)
+        return await self._judge.nearness.relevancy(self._material.question, found.questions, found.noncommittal)
 
     async def _supported(
         self, claims: ClaimedText, source: SupportSource, by_each: bool = False
@@ -377,38 +362,22 @@ def _reason(missing: Missing | None) -> str:
 # One more call is needed for each further pair with missing verdicts. An empty text needs none.
 
 
-class FusedJudge:
-    """Asks the model of role ``judge`` with as few calls as possible.
-
-    Args:
-        parts: parts of the run.
-    """
+class FusedJudge(AskingJudge):
+    """Asks the model of role ``judge`` with as few calls as possible. ``parts`` are those of the run."""
 
     name = "fused"
-    asks_model = True
-    deterministic = False
-    reads_conversation = True
 
     def __init__(self, parts: JudgeParts) -> None:
-        self._parts = parts
-        self._tools = Tools(
-            asking_of(parts, shares=True), Lazy(self._known), Nearness(parts.embedder), getattr(parts, "repeat", 0)
-        )
-
-    @property
-    def model(self) -> str:
-        return self._tools.asking.chat.model
-
-    @cached_property
-    def revision(self) -> str:
-        """Digest of prompts and source, and of the embedder that relevancy is measured with."""
-        embedder = self._parts.embedder()
-        return json_digest([revision_of(self.name), embedder.model, embedder.revision])
+        super().__init__(parts, shares=True)
+        self.repeat: int = getattr(parts, "repeat", 0)
+        """How often the judge was asked before."""
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> FusedOpinion:
-        return FusedOpinion(self._tools, material, asks)
+        return FusedOpinion(self, material, asks)
 
-    def _known(self) -> KnownUsefulness:
+    @cached_property
+    def known(self) -> KnownUsefulness:
+        """The verdicts on chunks of all rows."""
         store = self._parts.stores.open("judged", self.model, revision_of(self.name))
         return KnownUsefulness(store, keeps_missing=access_of(self._parts.settings).records)
 

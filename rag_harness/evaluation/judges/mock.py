@@ -18,6 +18,7 @@ from rag_harness.evaluation.measures.opinion import (
     Usefulness,
     Verdict,
     Verdicts,
+    texts_of,
 )
 
 _ENOUGH = 0.5
@@ -44,13 +45,12 @@ class MockOpinion:
         self._material = material
 
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
-        passages = self._texts(source)
+        passages = texts_of(self._material, source)
         return Verdicts(tuple(_verdict(claim, passages) for claim in self._claims(claims)))
 
     def _claims(self, of: ClaimedText) -> list[Claim]:
-        if of == "nuggets":
-            return [Claim(quote) for quote in self._material.quotes]
-        return [claim for text in self._texts(of) for claim in _sentences(text)]
+        texts = texts_of(self._material, of)
+        return [*map(Claim, texts)] if of == "nuggets" else [claim for text in texts for claim in _sentences(text)]
 
     async def usefulness(self) -> Sequence[Usefulness]:
         wanted = self._material.ground_truth
@@ -58,11 +58,6 @@ class MockOpinion:
 
     async def relevancy(self) -> Relevancy:
         return Relevancy(_share(self._material.question, self._material.answer))
-
-    def _texts(self, which: ClaimedText | SupportSource) -> tuple[str, ...]:
-        material = self._material
-        of = {"answer": (material.answer,), "ground_truth": (material.ground_truth,), "nuggets": material.quotes}
-        return {**of, "contexts": material.contexts, "gold_pages": material.gold_pages}[which]
 
 
 def _sentences(text: str) -> Iterator[Claim]:

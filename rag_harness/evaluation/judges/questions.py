@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import exp
 from typing import Any, Generic, Literal, TypeVar
 
@@ -13,7 +14,8 @@ import numpy as np
 
 from rag_harness.core.concurrency import on_local_thread
 from rag_harness.core.errors import ModelOutputError
-from rag_harness.core.protocols import Embedder
+from rag_harness.core.files import json_digest
+from rag_harness.core.protocols import Embedder, JudgeParts
 from rag_harness.core.types import Matrix
 from rag_harness.evaluation.expectations.rubrics import Criterion
 from rag_harness.evaluation.judges.client import (
@@ -25,6 +27,7 @@ from rag_harness.evaluation.judges.client import (
     Missing,
     PassageVerdict,
     Schema,
+    asking_of,
     entries_of,
     list_schema,
     numbered,
@@ -33,6 +36,7 @@ from rag_harness.evaluation.judges.client import (
     offered,
     prompt,
     read_verdicts,
+    revision_of,
     verdict_of,
     whole_number,
     words_of,
@@ -41,9 +45,7 @@ from rag_harness.evaluation.measures.opinion import (
     Claim,
     CriterionVerdict,
     LevelReached,
-    Material,
     Relevancy,
-    SupportSource,
 )
 from rag_harness.models.array_store import key_of
 from rag_harness.models.prompts import json_of
@@ -156,6 +158,33 @@ class Nearness:
                 await self._do([each])
         elif not batch[0][1].done():
             batch[0][1].set_exception(error)
+
+
+class AskingJudge:
+    """What all judges share that ask the model of role ``judge``.
+
+    Args:
+        parts: parts of the run.
+        shares: whether equal requests are sent only once in this process.
+    """
+
+    name = ""
+    asks_model = True
+    deterministic = False
+    reads_conversation = True
+
+    def __init__(self, parts: JudgeParts, shares: bool) -> None:
+        self._parts, self.asking, self.nearness = parts, asking_of(parts, shares), Nearness(parts.embedder)
+
+    @property
+    def model(self) -> str:
+        return self.asking.chat.model
+
+    @cached_property
+    def revision(self) -> str:
+        """Digest of prompts and source, and of the embedder that relevancy is measured with."""
+        embedder = self._parts.embedder()
+        return json_digest([revision_of(self.name), embedder.model, embedder.revision])
 
 
 def _cosines(vectors: Matrix) -> list[float]:
@@ -522,19 +551,3 @@ def _questions(found: Mapping[str, Any]) -> tuple[tuple[str, ...] | None, bool]:
 def form_first(wanted: SplitParts, needed: SplitPart) -> Sequence[SplitParts]:
     """Return the forms that contain ``needed``, with ``wanted`` first where it is one of them."""
     return sorted((form for form in FORMS if needed in form), key=lambda form: form != wanted)
-
-
-# The texts of a material, by the names that judges use for them.
-
-NOTHING_TO_JUDGE_BY = "no text to judge by"
-
-
-def source_of(material: Material, source: SupportSource) -> tuple[str, ...]:
-    """Return the texts that may support a claim."""
-    of = {"answer": (material.answer,), "ground_truth": (material.ground_truth,)}
-    return {**of, "contexts": material.contexts, "gold_pages": material.gold_pages}[source]
-
-
-def passages_of(material: Material, source: SupportSource) -> dict[int, str]:
-    """Return the passages that are not empty, by their position."""
-    return {place: text for place, text in enumerate(source_of(material, source)) if text.strip()}

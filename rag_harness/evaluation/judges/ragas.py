@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from rag_harness.core.errors import ModelOutputError, NotJudgedError
-from rag_harness.core.files import json_digest
 from rag_harness.core.protocols import JudgeParts
 from rag_harness.evaluation.judges.client import (
     TEXT,
-    JudgeChat,
     MarkedText,
     Missing,
     Schema,
     Shared,
-    asking_of,
     list_schema,
     numbered,
     object_schema,
     objects_of,
     prompt,
-    revision_of,
     whole_number,
     words_of,
 )
 from rag_harness.evaluation.judges.questions import (
-    NOTHING_TO_JUDGE_BY,
-    Nearness,
+    AskingJudge,
     check_length,
     most_claims,
-    passages_of,
     placed,
     too_many,
 )
 from rag_harness.evaluation.measures.opinion import (
+    NOTHING_TO_JUDGE_BY,
     CitedClaim,
     Claim,
     ClaimedText,
@@ -46,6 +40,8 @@ from rag_harness.evaluation.measures.opinion import (
     Usefulness,
     Verdict,
     Verdicts,
+    passages_of,
+    unjudged,
 )
 from rag_harness.models.prompts import json_of
 
@@ -62,32 +58,13 @@ _BIT: Schema = {"type": "integer", "enum": [0, 1]}
 _VERDICT = {"statement": TEXT, "reason": TEXT, "verdict": _BIT}
 
 
-class RagasJudge:
-    """Asks the model of role ``judge`` the questions of RAGAS.
-
-    Args:
-        parts: parts of the run.
-    """
+class RagasJudge(AskingJudge):
+    """Asks the model of role ``judge`` the questions of RAGAS. ``parts`` are those of the run."""
 
     name = "ragas"
-    asks_model = True
-    deterministic = False
-    reads_conversation = True
 
     def __init__(self, parts: JudgeParts) -> None:
-        self._parts = parts
-        self.asking = asking_of(parts, shares=False)
-        self.nearness = Nearness(parts.embedder)
-
-    @property
-    def model(self) -> str:
-        return self.asking.chat.model
-
-    @cached_property
-    def revision(self) -> str:
-        """Digest of prompts and source, and of the embedder that relevancy is measured with."""
-        embedder = self._parts.embedder()
-        return json_digest([revision_of(self.name), embedder.model, embedder.revision])
+        super().__init__(parts, shares=False)
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> RagasOpinion:  # noqa: ARG002 - nothing is shared
         return RagasOpinion(self, material)
@@ -97,14 +74,13 @@ class RagasOpinion:
     """The judge's opinion of one answer."""
 
     def __init__(self, judge: RagasJudge, material: Material) -> None:
-        self._asking: JudgeChat = judge.asking
-        self._nearness, self._material = judge.nearness, material
+        self._asking, self._nearness, self._material = judge.asking, judge.nearness, material
         self._split: Shared[tuple[Claim, ...]] = Shared()
 
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         passages = passages_of(self._material, source)
         if not passages:
-            return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
+            return unjudged(claims)
         found = await self._split.get(claims, lambda: self._statements(claims))
         return Verdicts(await self._verdicts(found, "\n".join(passages.values())) if found else ())
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import getattr_static, isclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from rag_harness.core.errors import ModelOutputError, RegistryError, SettingsError, unknown
@@ -17,7 +18,8 @@ from rag_harness.core.registry import registered, resolve, rivals, stated_truth
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.settings.profiles import EMBEDDED_URL
 from rag_harness.core.types import Completion, Message, Usage
-from rag_harness.evaluation.measures.opinion import Judge
+from rag_harness.models.array_store import ArrayStore
+from rag_harness.models.calls import asked_again
 from rag_harness.models.endpoints import (
     Endpoints,
     check_called,
@@ -123,33 +125,6 @@ def _class_of(factory: Any) -> type | None:
     return found if isclass(found) and not getattr(found, "_is_protocol", False) else None
 
 
-class JudgeAround:
-    """A judge with a wrapper, which states the traits of the judge."""
-
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-
-    @property
-    def name(self) -> str:
-        return self._judge.name
-
-    @property
-    def model(self) -> str:
-        return self._judge.model
-
-    @property
-    def asks_model(self) -> bool:
-        return bool(traits(self._judge).asks_model)
-
-    @property
-    def deterministic(self) -> bool:
-        return traits(self._judge).deterministic
-
-    @property
-    def reads_conversation(self) -> bool:
-        return traits(self._judge).reads_conversation
-
-
 @lru_cache(maxsize=16)
 def _made(factory: Any, settings: Settings) -> Any:
     """Return the judge, made for its attributes alone; None where it cannot be made."""
@@ -161,46 +136,6 @@ def _made(factory: Any, settings: Settings) -> Any:
     except Exception as error:  # the same: who judges with it is told so
         log.info("The judge %s cannot be made, so it does not say what it is: %s", judge_name(settings), error)
         return None
-
-
-class PartsAround:
-    """The parts of a run as they are; a class derived from this changes its chat models, or its stores."""
-
-    def __init__(self, parts: JudgeParts) -> None:
-        self._parts = parts
-
-    @property
-    def repeat(self) -> int:
-        """How often the judge was asked before."""
-        return getattr(self._parts, "repeat", 0)
-
-    @property
-    def settings(self) -> Settings:
-        return self._parts.settings
-
-    @property
-    def stores(self) -> Any:
-        return self._parts.stores
-
-    @property
-    def cassettes(self) -> Any:
-        return self._parts.cassettes
-
-    def chat(
-        self,
-        role: str = "answer",
-        *,
-        temperature: float | None = None,
-        max_output_tokens: int | None = None,
-    ) -> ChatModel:
-        return self.around(self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens))
-
-    def around(self, model: ChatModel) -> ChatModel:
-        """Return the model that the judge asks instead of ``model``."""
-        return model
-
-    def embedder(self, model: str = "") -> TextEmbedder:
-        return self._parts.embedder(model)
 
 
 # The cost of judging a row: tokens and calls of the judge's model. They count for the row that asked first.
@@ -241,16 +176,58 @@ def count_elsewhere(spent: JudgingCost) -> None:
         here.recorded += spent.recorded
 
 
-class CountedParts(PartsAround):
-    """The parts of a run, whose chat models count their calls."""
+class CountedParts:
+    """The parts of a run for a judge, whose chat models count their calls.
 
-    def around(self, model: ChatModel) -> ChatModel:
-        return _CountedChat(model)
+    Args:
+        parts: parts of the run.
+        again: how often the judge was asked before. Its models then get other seeds, and its stores are empty and keep
+            nothing. None where it may use earlier replies.
+    """
+
+    def __init__(self, parts: JudgeParts, again: int | None = None) -> None:
+        self._parts, self._again = parts, again
+
+    @property
+    def repeat(self) -> int:
+        """How often the judge was asked before."""
+        return self._again or 0
+
+    @property
+    def settings(self) -> Settings:
+        return self._parts.settings
+
+    @property
+    def stores(self) -> Any:
+        return self._parts.stores if self._again is None else _EmptyStores()
+
+    @property
+    def cassettes(self) -> Any:
+        return self._parts.cassettes
+
+    def chat(self, role: str = "answer", **chosen: Any) -> ChatModel:
+        return _CountedChat(self._parts.chat(role, **chosen), self._again)
+
+    def embedder(self, model: str = "") -> TextEmbedder:
+        return self._parts.embedder(model)
+
+
+class _EmptyStores:
+    def open(self, kind: str, model: str, revision: str) -> ArrayStore:  # noqa: ARG002 - every store is empty
+        return ArrayStore([Path()])
+
+    def flush(self) -> None:
+        """Keep nothing."""
 
 
 class _CountedChat:
-    def __init__(self, inner: ChatModel) -> None:
-        self._inner = inner
+    """A model whose calls are counted, and whose seeds are shifted where it is asked ``again``.
+
+    The shift is here, not around the judging: a judge shares calls between rows.
+    """
+
+    def __init__(self, inner: ChatModel, again: int | None) -> None:
+        self._inner, self._again = inner, again
 
     @property
     def model(self) -> str:
@@ -260,7 +237,8 @@ class _CountedChat:
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
     ) -> Completion:
         try:
-            completion = await self._inner.complete(messages, response_format)
+            with nullcontext() if self._again is None else asked_again(self._again):
+                completion = await self._inner.complete(messages, response_format)
         except ModelOutputError as error:
             _count(error.said)
             raise
@@ -289,27 +267,22 @@ def all_say_the_same(settings: Settings) -> bool:
     return all(says_the_same(each) for each in settings_of_judges(settings))
 
 
-class _MemberParts(PartsAround):
+class _MemberParts:
     """The parts of a run for one judge of a panel. Its chat model is called within the limits of the run."""
 
     def __init__(self, parts: RunParts, settings: Settings) -> None:
-        super().__init__(parts)
-        self._own = settings
-        self._endpoints = Endpoints(settings, lambda: parts.cassettes, lambda: parts.stores, parts.endpoints.meter)
-        parts.endpoints.close_too(self._endpoints.aclose)
+        self.settings, self.embedder, self._parts = settings, parts.embedder, parts
+        endpoints = Endpoints(settings, lambda: parts.cassettes, lambda: parts.stores, parts.endpoints.meter)
+        parts.endpoints.close_too(endpoints.aclose)
+        self.chat = endpoints.chat
 
     @property
-    def settings(self) -> Settings:
-        return self._own
+    def stores(self) -> Any:
+        return self._parts.stores
 
-    def chat(
-        self,
-        role: str = "answer",
-        *,
-        temperature: float | None = None,
-        max_output_tokens: int | None = None,
-    ) -> ChatModel:
-        return self._endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
+    @property
+    def cassettes(self) -> Any:
+        return self._parts.cassettes
 
 
 # Checks of the judge before the first query: that there is one of its name, with a server, a key and a price.

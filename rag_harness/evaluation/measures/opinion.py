@@ -63,6 +63,17 @@ class Material:
         return is_long(self.answer, (self.ground_truth, *self.contexts, *self.gold_pages))
 
 
+def texts_of(material: Material, which: ClaimedText | SupportSource) -> tuple[str, ...]:
+    """Return the texts that claims are taken from, or that may support them."""
+    of = {"answer": (material.answer,), "ground_truth": (material.ground_truth,), "nuggets": material.quotes}
+    return {**of, "contexts": material.contexts, "gold_pages": material.gold_pages}[which]
+
+
+def passages_of(material: Material, source: SupportSource) -> dict[int, str]:
+    """Return the passages that are not empty, by their position."""
+    return {place: text for place, text in enumerate(texts_of(material, source)) if text.strip()}
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One statement of a text.
@@ -102,6 +113,14 @@ class Verdicts:
     each: tuple[Verdict, ...]
     share: float | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+NOTHING_TO_JUDGE_BY = "no text to judge by"
+
+
+def unjudged(claims: ClaimedText) -> Verdicts:
+    """Return that claims have no text to judge them by."""
+    return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,12 +201,11 @@ class Scoring:
         """Judge a file of answers, print the result, and return whether anything was measured."""
         from rag_harness.core.text.refusals import declines
         from rag_harness.evaluation.judges.answers import score_file
-        from rag_harness.evaluation.judges.conversations import in_conversations
         from rag_harness.evaluation.judges.factory import create_judge as judge_of
         from rag_harness.evaluation.judges.traits import traits_of
         from rag_harness.tables.summary import judge_said
 
-        judge = in_conversations(judge_of(self.parts), self.parts)
+        judge = judge_of(self.parts)
         own = self._settings.refusals
         work = score_file(
             answers, self._scores, self._asked, judge, self._settings, lambda answer: declines(answer, own)

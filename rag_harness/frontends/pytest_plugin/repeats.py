@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from rag_harness.core.concurrency import Lazy
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rag_harness.core.types import Case
     from rag_harness.evaluation.measures import Score
     from rag_harness.evaluation.measures.judged import JudgedMeasure
-    from rag_harness.evaluation.measures.opinion import Judge, Material
+    from rag_harness.evaluation.measures.opinion import Material
     from rag_harness.frontends.pytest_plugin.conversations import OwnTurns
     from rag_harness.frontends.pytest_plugin.judgements import Judgements
     from rag_harness.frontends.pytest_plugin.session import RagSession
@@ -71,9 +71,7 @@ class Repeats:
         return PanelJudging(rule, judges) if rule else judges[0]
 
     def _judging_by(self, parts: JudgeParts, repeat: int) -> RowJudge:
-        from rag_harness.evaluation.judges.conversations import in_conversations
-        from rag_harness.evaluation.judges.factory import asked_anew
-        from rag_harness.evaluation.judges.factory import create_judge as judge_of
+        from rag_harness.evaluation.judges.factory import create_judge
         from rag_harness.evaluation.judges.traits import says_the_same
         from rag_harness.runs.engine import JUDGE_SEEDS
         from rag_harness.runs.judging import RowJudge as Judging
@@ -82,14 +80,11 @@ class Repeats:
         first = JUDGE_SEEDS * (repeat - 1)
         computes = says_the_same(parts.settings)
 
-        def judge(number: int) -> Judge:
-            return in_conversations(asked_anew(parts, number), parts)
-
-        make = (lambda: in_conversations(judge_of(parts), parts)) if computes else (lambda: judge(first))
+        make = partial(create_judge, parts, None if computes else first)
         ask = self._kit.workplace.get().ask
         elsewhere = _of_repeat(ask, 0 if computes else first, first) if ask else None
         seconds = session.settings.deadline
-        return Judging(make, self._gold_pages, seconds, lambda n: judge(first + n), elsewhere)
+        return Judging(make, self._gold_pages, seconds, lambda n: create_judge(parts, first + n), elsewhere)
 
     def _gold_pages(self, derived: str, case: Case) -> list[str]:
         return self._session.gold_pages(derived.partition("+")[0], case)

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields, replace
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -225,13 +224,6 @@ _NOT_ITS_ANSWERS = {
     *("traces_port", "traces_wait", "traces_late"),
 }
 """Fields of a spec that change no answer."""
-
-
-def builder_of(spec: EndpointSpec) -> Callable[[RunParts], Experiment]:
-    """Return the function that builds the experiment of a service."""
-    build_it = partial(build, spec)
-    build_it.__module__ = __name__
-    return build_it
 
 
 def build(spec: EndpointSpec, parts: RunParts) -> Experiment:

@@ -26,8 +26,7 @@ from rag_harness.core.log import log
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import GOLDEN, Message
-from rag_harness.evaluation.judges.conversations import in_conversations
-from rag_harness.evaluation.judges.factory import asked_anew, create_judge, judged
+from rag_harness.evaluation.judges.factory import create_judge, judged
 from rag_harness.evaluation.judges.traits import spending
 from rag_harness.evaluation.measures import measure_named
 from rag_harness.evaluation.measures.opinion import Judge
@@ -543,7 +542,5 @@ class Worker:
 
     def _judge(self, turn: int) -> Judge:
         if turn not in self._judges:
-            self._judges[turn] = in_conversations(
-                asked_anew(self._parts, turn) if turn else create_judge(self._parts), self._parts
-            )
+            self._judges[turn] = create_judge(self._parts, turn or None)
         return self._judges[turn]

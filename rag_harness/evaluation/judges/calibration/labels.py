@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rag_harness.core.errors import DataError, unknown
 from rag_harness.core.escaping import csv_cell as inert
 from rag_harness.core.files import write_atomically
-from rag_harness.core.json_text import read_json
+from rag_harness.core.json_text import number_as_text, read_json
 from rag_harness.core.types import GOLDEN
 from rag_harness.evaluation.measures import measure_named
 from rag_harness.evaluation.measures.expectations import rubric_measure
@@ -159,11 +159,7 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _labels_text(value: Any) -> Any:
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-
-
-_Text = Annotated[str, BeforeValidator(_labels_text)]
+_Text = Annotated[str, BeforeValidator(number_as_text)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Number = Annotated[_Finite | None, BeforeValidator(_number)]
 

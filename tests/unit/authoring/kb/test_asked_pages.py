@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.authoring.drafting import PATIENCE
 from rag_harness.authoring.kb.page_grammar import compose
-from rag_harness.authoring.kb.page_writing import PATIENCE, REMEMBERED, AskedWriter, Generated, generate, page_in
+from rag_harness.authoring.kb.page_writing import REMEMBERED, AskedWriter, Generated, generate, page_in
 from rag_harness.authoring.kb.plan import briefs
 from rag_harness.authoring.kb.validation import validate
 from rag_harness.core.errors import BudgetError, ModelCallError

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.authoring.drafting import PATIENCE
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.generator import GeneratedQuestions
-from rag_harness.authoring.questions.llm_writer import PATIENCE, Writer, gives
+from rag_harness.authoring.questions.llm_writer import Writer, gives
 from rag_harness.authoring.questions.review.rows import ReviewFile, rejected
 from rag_harness.core.errors import BudgetError, ModelCallError
 from rag_harness.core.types import Completion, Document, Message, Usage
@@ -88,6 +89,7 @@ PROSE = "Here is a question for you: when do evenings end?"
         ("", "the reply is empty"),
         ("x" * 1_000_000, "it is not what was asked for"),
         ('{"question": 3}', "it is not what was asked for"),
+        ('{"question": ' + "[" * 19_000, "it is not what was asked for"),
         ('{"question": " ", "answer": "b", "quotes": []}', "question or answer is empty"),
         (written("club.md").replace("21:30", "21:3O"), "the evidence is not in the page"),
         (json.dumps({"question": "When?", "answer": "21:30", "quotes": []}), "quotes must be of"),

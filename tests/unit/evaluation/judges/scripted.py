@@ -16,6 +16,8 @@ import numpy as np
 from rag_harness.core.protocols import JudgeParts
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Completion, Message, Usage
+from rag_harness.evaluation.judges.run_judge import RunJudge
+from rag_harness.evaluation.measures.opinion import Judge
 from rag_harness.models.array_store import ArrayStore
 
 _OPENING = re.compile(r"<<(.+) \| (\w+)>>")
@@ -186,6 +188,11 @@ class Parts:
     def open(self, kind: str, model: str, revision: str) -> ArrayStore:
         self.opened.append((kind, model, revision))
         return self.kept
+
+
+def run_judge(judge: Judge, parts: Parts | None = None) -> RunJudge:
+    """Return a judge as a run has it."""
+    return RunJudge(judge, as_parts(parts or Parts()))
 
 
 def as_parts(parts: Parts) -> JudgeParts:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rag_harness.core.settings import Settings
 from rag_harness.evaluation.judges import fused, ragas
-from rag_harness.evaluation.judges.citation_marks import CitationsOff, ClaimByClaim, placed_claims, unmarked_answer
+from rag_harness.evaluation.judges.citation_marks import placed_claims, unmarked_answer
 from rag_harness.evaluation.judges.factory import create_judge, judged
 from rag_harness.evaluation.judges.mock import MockJudge
 from rag_harness.evaluation.measures import Score
@@ -29,12 +29,11 @@ from rag_harness.evaluation.measures.opinion import (
     Material,
     Opinion,
     OpinionOfCitations,
-    Support,
     Verdict,
     Verdicts,
 )
 from tests.unit.evaluation.judges.rows import CP_F_AR, FAITHFULNESS, OPENING, REFUNDS, RETURNS, ROW
-from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts
+from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts, run_judge
 from tests.unit.evaluation.judges.test_fused import judge_rows, judging
 from tests.unit.evaluation.measures.judged.opinions import judged_measure
 
@@ -67,7 +66,7 @@ def test_brackets_that_name_no_context_stay(answer: str) -> None:
 
 def claims(answer: str, contexts: Sequence[str] = CONTEXTS) -> list[Claim]:
     material = Material("?", answer, tuple(contexts))
-    said = asyncio.run(CitationsOff(MockJudge()).opinion(material, ()).supported("answer", "contexts"))
+    said = asyncio.run(run_judge(MockJudge()).opinion(material, ()).supported("answer", "contexts"))
     return [verdict.claim for verdict in said.each]
 
 
@@ -114,7 +113,7 @@ class Listening:
 
 def test_a_claim_without_a_place_keeps_none_and_cites_nothing() -> None:
     judge = Listening()
-    opinion = CitationsOff(cast("Judge", judge)).opinion(Material("?", "Free [Source 1].", CONTEXTS), ())
+    opinion = run_judge(cast("Judge", judge)).opinion(Material("?", "Free [Source 1].", CONTEXTS), ())
     said = asyncio.run(opinion.supported("answer", "contexts"))
     assert judge.shown[0].answer == "Free."
     assert said.each[0].claim == Claim("in other words")
@@ -123,14 +122,14 @@ def test_a_claim_without_a_place_keeps_none_and_cites_nothing() -> None:
 def test_an_answer_of_marks_alone_claims_nothing() -> None:
     material = Material("When do refunds arrive?", "[Source 1] [Sources 1, 2]", CONTEXTS)
     measures = [Faithfulness(), AnswerRelevancy()]
-    scores = asyncio.run(judged(material, measures, CitationsOff(MockJudge())))
+    scores = asyncio.run(judged(material, measures, run_judge(MockJudge())))
     assert (scores["faithfulness"].value, scores["faithfulness"].reason) == (None, "no claim in the answer")
     assert scores["answer_relevancy"].value == 0
 
 
 def test_citations_are_in_the_detail_of_a_score() -> None:
     material = Material("?", "Returns are free [Source 1]. Refunds take 7 days.", CONTEXTS)
-    score = asyncio.run(judged(material, [Faithfulness()], CitationsOff(MockJudge())))["faithfulness"]
+    score = asyncio.run(judged(material, [Faithfulness()], run_judge(MockJudge())))["faithfulness"]
     first, second = score.detail["claims"]
     assert first["citations"] == [1]
     assert "citations" not in second
@@ -194,14 +193,14 @@ MEASURES = ("citation_support", "citation_coverage", "misattributed", "citation_
 
 
 def claims_of(judge: Judge, material: Material, *more: JudgeQuestion) -> Sequence[CitedClaim]:
-    opinion = ClaimByClaim(judge).opinion(material, [CITATIONS, *more])
+    opinion = run_judge(judge).opinion(material, [CITATIONS, *more])
     assert isinstance(opinion, OpinionOfCitations)
     return asyncio.run(opinion.citations())
 
 
 def scores(judge: Judge, material: Material, *names: str) -> dict[str, Score]:
     measures = [judged_measure(name) for name in names or MEASURES]
-    return asyncio.run(judged(material, measures, ClaimByClaim(judge)))
+    return asyncio.run(judged(material, measures, run_judge(judge)))
 
 
 def of(chat: Chat) -> Judge:
@@ -363,11 +362,9 @@ def test_a_judge_that_finds_other_claims_each_time_has_no_score() -> None:
 
 
 def test_a_judge_of_a_run_is_the_one_that_it_was_where_nobody_asks_for_citations() -> None:
-    plain, now = CitationsOff(MockJudge()), ClaimByClaim(MockJudge())
-    assert (now.name, now.model, now.revision) == (plain.name, plain.model, plain.revision)
-    said = [asyncio.run(judge.opinion(CITED, [FAITHFULNESS]).supported(*FAITHFULNESS)) for judge in (plain, now)]
-    assert said[0] == said[1]
-    assert not isinstance(now.opinion(CITED, [Support("answer", "contexts")]), OpinionOfCitations)
+    judge = Listening()
+    asyncio.run(run_judge(cast("Judge", judge)).opinion(CITED, [FAITHFULNESS]).supported(*FAITHFULNESS))
+    assert [each.contexts for each in judge.shown] == [CITED.contexts]
 
 
 @pytest.mark.parametrize(

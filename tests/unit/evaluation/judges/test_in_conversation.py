@@ -10,9 +10,8 @@ import pytest
 
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Message
-from rag_harness.evaluation.judges.client import asking_of
-from rag_harness.evaluation.judges.conversations import InConversation, asked_so_far, in_conversation, in_conversations
-from rag_harness.evaluation.judges.factory import AllQuestions, judged
+from rag_harness.evaluation.judges.conversations import asked_so_far, in_conversation
+from rag_harness.evaluation.judges.factory import judged
 from rag_harness.evaluation.judges.fused import FusedJudge
 from rag_harness.evaluation.judges.mock import MockJudge
 from rag_harness.evaluation.measures import Score, parts_of
@@ -27,7 +26,7 @@ from rag_harness.evaluation.measures.opinion import (
     turn_material,
 )
 from tests.unit.evaluation.judges.rows import OPENING, ROW
-from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts
+from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts, run_judge
 
 SAID = (Message("user", "Do you sell lamps?"), Message("assistant", "We sell lamps and chairs."))
 TURN = turn_material(replace(ROW, question="And can they go back?"), SAID, frozenset())
@@ -35,8 +34,7 @@ NAMES = ("faithfulness", "context_precision", "answer_relevancy", "answer_correc
 
 
 def fused(parts: Parts) -> Judge:
-    judge = AllQuestions(FusedJudge(as_parts(parts)), parts.embedder)  # type: ignore[arg-type]
-    return InConversation(judge, lambda: asking_of(as_parts(parts), shares=True))
+    return run_judge(FusedJudge(as_parts(parts)), parts)
 
 
 def scores(judge: Judge, material: Material, *names: str) -> dict[str, Score]:
@@ -101,7 +99,7 @@ def test_a_question_that_was_not_written_out_gives_no_relevancy(reply: Any) -> N
 
 
 def test_a_judge_of_words_gets_the_turns_own_words_and_weighs_in_what_was_asked_before() -> None:
-    judge = in_conversations(MockJudge(), as_parts(Parts(settings=Settings(judge="mock"))))
+    judge = run_judge(MockJudge(), Parts(settings=Settings(judge="mock")))
     answer = replace(TURN, answer="They can go back, and so can chairs.")
     found = scores(judge, answer, "answer_relevancy")["answer_relevancy"]
     # "and can they go back": all five words; with "do you sell lamps" before them five of nine.
@@ -121,7 +119,7 @@ def test_a_judge_of_ones_own_sees_the_conversation() -> None:
             return super().opinion(material, asks)
 
     own = Own()
-    scores(in_conversations(own, as_parts(Parts(settings=Settings(judge="own")))), TURN, "faithfulness")
+    scores(run_judge(own, Parts(settings=Settings(judge="own"))), TURN, "faithfulness")
     assert isinstance(TURN, MaterialOfTurn)
     assert own.seen == [in_conversation(TURN)]
 

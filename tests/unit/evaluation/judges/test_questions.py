@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rag_harness.core.types import Completion, Usage
 from rag_harness.evaluation.expectations.rubrics import Criterion, Rubric, fact_of
-from rag_harness.evaluation.judges.factory import NO_FACT, AllQuestions, judged
+from rag_harness.evaluation.judges.factory import judged
 from rag_harness.evaluation.judges.fused import create
 from rag_harness.evaluation.judges.mock import MockJudge
 from rag_harness.evaluation.judges.questions import (
@@ -25,6 +25,7 @@ from rag_harness.evaluation.judges.questions import (
     level_of,
     placed,
 )
+from rag_harness.evaluation.judges.run_judge import NO_FACT
 from rag_harness.evaluation.measures.expectations import (
     JudgedExpectations,
     JudgedOfKind,
@@ -32,7 +33,14 @@ from rag_harness.evaluation.measures.expectations import (
     also_asking,
     criteria_of,
 )
-from rag_harness.evaluation.measures.opinion import CRITERIA, Claim, CriterionVerdict, MaterialOfCase, OpinionOfCriteria
+from rag_harness.evaluation.measures.opinion import (
+    CRITERIA,
+    Claim,
+    CriterionVerdict,
+    Judge,
+    MaterialOfCase,
+    OpinionOfCriteria,
+)
 from rag_harness.models.calls import alternatives
 from rag_harness.models.dry_run import MockEmbedder
 from rag_harness.records.expectations import (
@@ -44,11 +52,15 @@ from rag_harness.records.expectations import (
     looked_at,
 )
 from tests.unit.evaluation.judges.rows import ROW
-from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts
+from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts, run_judge
 
 # Criteria in words: what the fused judge asks and makes of replies, and which ones a judge without an LLM answers.
 
-embedder = cast("Any", MockEmbedder)
+
+def of_run(judge: Judge) -> Judge:
+    return run_judge(judge, Parts(vectors=cast("Any", MockEmbedder())))
+
+
 PLAIN = {each.name: getattr(ROW, each.name) for each in fields(ROW)}
 
 
@@ -59,14 +71,14 @@ def asked(*criteria: str, answer: str = ROW.answer) -> MaterialOfCase:
 def verdicts(chat: Chat, material: MaterialOfCase, repeat: int = 0) -> Sequence[CriterionVerdict]:
     parts = as_parts(Parts(chat))
     cast("Any", parts).repeat = repeat
-    judge = AllQuestions(create(parts), embedder)
+    judge = of_run(create(parts))
     said = judge.opinion(material, [CRITERIA])
     assert isinstance(said, OpinionOfCriteria)
     return asyncio.run(cast("Any", said).criteria())
 
 
 def by_facts(material: MaterialOfCase) -> Sequence[CriterionVerdict]:
-    said = AllQuestions(MockJudge(), embedder).opinion(material, [CRITERIA])
+    said = of_run(MockJudge()).opinion(material, [CRITERIA])
     return asyncio.run(cast("Any", said).criteria())
 
 
@@ -194,7 +206,7 @@ def score(demands: Sequence[dict[str, Any]], chat: Chat | None = None, kind: str
     kept = expected(*demands)
     material = MaterialOfCase(**PLAIN, expected=kept, criteria=tuple(criteria_of(kept)))
     measure = JudgedOfKind(kind) if kind else JudgedExpectations()
-    judge = AllQuestions(create(as_parts(Parts(chat or Chat()))), embedder)
+    judge = of_run(create(as_parts(Parts(chat or Chat()))))
     return asyncio.run(judged(material, [measure], judge))[measure.name]
 
 
@@ -236,7 +248,7 @@ def test_a_judge_that_fails_is_a_reason() -> None:
 
     kept = tuple(as_found(each.expectation, Finding(None)) for each in expected({"rubric": "speaks of refunds"}))
     material = MaterialOfCase(**PLAIN, expected=kept, criteria=tuple(criteria_of(kept)))
-    said = asyncio.run(judged(material, [JudgedExpectations()], AllQuestions(Broken(), embedder)))["expectations"]
+    said = asyncio.run(judged(material, [JudgedExpectations()], of_run(Broken())))["expectations"]
     assert said.value is None
     assert "gone" in said.reason
 
@@ -248,7 +260,7 @@ RUBRIC = Rubric("clear", (SCALE, Criterion("speaks of refunds", weight=3)))
 def of_rubric(chat: Chat, rubric: Rubric = RUBRIC) -> Any:
     measure = RubricMeasure(rubric.name, rubric)
     material = also_asking(ROW, [measure])
-    return asyncio.run(judged(material, [measure], AllQuestions(create(as_parts(Parts(chat))), embedder)))[measure.name]
+    return asyncio.run(judged(material, [measure], of_run(create(as_parts(Parts(chat))))))[measure.name]
 
 
 class Likely(Chat):
@@ -326,7 +338,7 @@ def test_a_must_of_a_rubric_that_is_not_met_makes_it_0_and_a_missing_verdict_non
 
 def test_a_rubric_that_is_not_here_judges_nothing() -> None:
     measure = RubricMeasure("tone")
-    said = asyncio.run(judged(ROW, [measure], AllQuestions(create(as_parts(Parts())), embedder)))["rubric_tone"]
+    said = asyncio.run(judged(ROW, [measure], of_run(create(as_parts(Parts())))))["rubric_tone"]
     assert (said.value, said.reason) == (None, "the rubric 'tone' is not here")
 
 

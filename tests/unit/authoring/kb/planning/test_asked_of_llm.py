@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, INTERRUPTED, main
-from rag_harness.authoring.kb.llm_planner import PATIENCE, ROUNDS, Writer, page_id, titles_of
+from rag_harness.authoring.drafting import PATIENCE
+from rag_harness.authoring.kb.llm_planner import ROUNDS, Writer, page_id, titles_of
 from rag_harness.authoring.kb.plan import Plan, PlanRequest, plan_text, read_plan
 from rag_harness.authoring.kb.plan_checks import plan_faults
 from rag_harness.core.errors import BudgetError, DataError, ModelCallError

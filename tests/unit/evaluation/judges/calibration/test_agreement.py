@@ -27,11 +27,11 @@ from rag_harness.evaluation.judges.calibration.agreement import (
 )
 from rag_harness.evaluation.judges.calibration.corrections import ExperimentScores, calibration_lines, corrected_mean
 from rag_harness.evaluation.judges.calibration.labels import AnswerLabel
-from rag_harness.evaluation.judges.citation_marks import CitationsOff
 from rag_harness.evaluation.judges.mock import MockJudge
 from rag_harness.records.scores import Author
 from rag_harness.stats.prediction import ppi_mean
 from tests.unit.evaluation.judges.calibration.runs import JUDGE, human_of, write_judged, write_lines
+from tests.unit.evaluation.judges.scripted import run_judge
 
 # ``rag-harness judge``: from a run to a calibrated gate, and what cannot be is said without a traceback.
 
@@ -242,7 +242,7 @@ def test_answers_from_anywhere(
     write_lines(Path("labels.jsonl"), labels)
     assert main(["judge", "calibrate", "labels.jsonl", "--scores", str(scores)]) == 0
     (calibration,) = read_calibrations(Path("judges"))
-    assert calibration.judge.author == Author("mock", "mock/word-overlap", CitationsOff(MockJudge()).revision)
+    assert calibration.judge.author == Author("mock", "mock/word-overlap", run_judge(MockJudge()).revision)
     assert [label.score for label in calibration.labels] == [1.0, 0.0, 0.5]
     assert calibration.agreement["spearman"].value == pytest.approx(1)
     assert "the first says 0 of everything" in " ".join(capsys.readouterr().out.split())

@@ -24,6 +24,7 @@ from rag_harness.models.array_store import ArrayStore, CachedEmbedder, StoreRoom
 from rag_harness.models.embedders import DEFAULT_MODEL
 from tests.effort import bounded
 from tests.unit.evaluation.judges.embedded.made_up import WordEmbedder
+from tests.unit.evaluation.judges.scripted import run_judge
 
 CONTEXTS = (
     "Refunds take 5 days. They go to the card that paid. Opened software cannot be returned.",
@@ -361,11 +362,10 @@ def test_evidence_quotes_are_found_in_any_language(parts: Parts) -> None:
 
 
 def test_citations_are_judged_one_source_at_a_time(tmp_path: Path) -> None:
-    from rag_harness.evaluation.judges.citation_marks import ClaimByClaim
     from rag_harness.evaluation.measures.citations import CitationSupport, Misattributed
 
     answer = "Refunds take 5 days [Source 1]. Parcels to Norway cost 12 euros [Source 1]."
-    judge = ClaimByClaim(judge_of(Parts(tmp_path)))
+    judge = run_judge(judge_of(Parts(tmp_path)))
     scores = asyncio.run(judged(replace(MATERIAL, answer=answer), [CitationSupport(), Misattributed()], judge))
     first, second = scores["citation_support"].detail["claims"]
     assert first["value"] > second["value"]

@@ -11,9 +11,7 @@ import pytest
 
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Case, Message, Query
-from rag_harness.evaluation.judges.client import asking_of
-from rag_harness.evaluation.judges.conversations import InConversation, in_conversations
-from rag_harness.evaluation.judges.factory import AllQuestions, judged
+from rag_harness.evaluation.judges.factory import judged
 from rag_harness.evaluation.judges.fused import FusedJudge
 from rag_harness.evaluation.judges.mock import MockJudge
 from rag_harness.evaluation.measures import Score, measure_named, parts_of
@@ -25,7 +23,7 @@ from rag_harness.evaluation.measures.opinion import (
     kinds_named,
     turn_material,
 )
-from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts
+from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts, run_judge
 from tests.unit.evaluation.measures.judged.opinions import FULL, Told, judged_measure, score
 
 # Retention, correction, asking back, and MTRAG's gate: what a judge is asked, and what its verdicts come to.
@@ -46,14 +44,12 @@ def material(answer: str, kind: str = "", truth: str = TRUTH, **more: Any) -> Ma
 
 def llm(chat: Chat) -> Judge:
     parts = Parts(chat)
-    judge = AllQuestions(FusedJudge(as_parts(parts)), parts.embedder)  # type: ignore[arg-type]
-    return InConversation(judge, lambda: asking_of(as_parts(parts), shares=True))
+    return run_judge(FusedJudge(as_parts(parts)), parts)
 
 
 def words() -> Judge:
     """A judge without a chat model: rules answer what is asked of turns."""
-    parts = Parts(settings=Settings(judge="mock"))
-    return in_conversations(AllQuestions(MockJudge(), parts.embedder), as_parts(parts))  # type: ignore[arg-type]
+    return run_judge(MockJudge(), Parts(settings=Settings(judge="mock")))
 
 
 def scores(judge: Judge, given: Material, *names: str) -> dict[str, Score]:
