@@ -30,17 +30,18 @@ ROOMS = {
     "gates": Room(
         ("rag_harness/runs/gates/",),
         (
-            "tests/unit/test_gates*.py",
-            "tests/unit/runs/gates/test_promises.py",
-            "tests/unit/tables/test_over_*.py",
-            "tests/unit/runs/gates/test_early_stop.py",
-            "tests/unit/runs/gates/test_stop_plan.py",
+            "tests/unit/runs/gates/test_*.py",
+            "tests/unit/tables/test_conversations.py",
+            "tests/unit/tables/test_noise.py",
         ),
         60,
         9,
     ),
     "stats": Room(
-        ("rag_harness/stats/",), ("tests/unit/stats/**/test_*.py", "tests/unit/runs/gates/test_early_stop.py"), 60, 9
+        ("rag_harness/stats/",),
+        ("tests/unit/stats/**/test_*.py", "tests/unit/runs/gates/test_early_stopping.py"),
+        60,
+        9,
     ),
     "measures": Room(("rag_harness/evaluation/measures/",), ("tests/unit/evaluation/measures/**/test_*.py",), 60, 9),
     "calibration": Room(

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.__main__ import main
 from tests.plugin.study import replay
-from tests.unit.page.test_comment_markdown import sound
+from tests.unit.page.test_comment import sound
 
 _CHANGES = (
     (r"\d{4}-\d\d-\d\dT[\d:.+\u2060]+", "TIME"),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.plugin.conftest import QUERIES, Suite
-from tests.unit.models.chat.test_openai import DONE, event, stream
+from tests.unit.models.chat.test_openai_chat import DONE, event, stream
 from tests.unit.server import Reply, refusal, serving
 
 GOOD = stream(event(json.dumps({"answer": "45 days"})) + event(finish="stop") + event(usage=(11, 7)) + DONE)

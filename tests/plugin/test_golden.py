@@ -444,7 +444,7 @@ def test_gates_of_an_ini_file_are_not_those_of_a_collection(golden: Suite) -> No
     assert result.ret == 0
 
 
-@pytest.mark.long  # tests/unit/data/test_beir.py has what is refused
+@pytest.mark.long  # tests/unit/data/test_datasets.py has what is refused
 def test_a_folder_that_is_no_beir_collection(golden: Suite) -> None:
     (golden.path / "beir").mkdir()
     result = golden.run("--rag-dataset=beir:beir")

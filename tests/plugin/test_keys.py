@@ -1,18 +1,24 @@
-"""A server without keys needs no key of anybody; one with keys says once whose key it refuses, and where it is set."""
+"""Keys: servers with and without them, and that none is written down."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rag_harness.core.settings import Settings, env_name
 from tests.model_server import ModelServer
 from tests.plugin.conftest import Suite
 from tests.serving import running
+from tests.unit.server import Reply, serving
+
+# A server without keys needs no key of anybody; one with keys says once whose key it refuses, and where it is set.
 
 KEY = "sk-right-0123456789"
 NAMES = ("OPENAI_API_KEY", "RAG_CHAT_API_KEY", "RAG_JUDGE_API_KEY", "RAG_WRITER_API_KEY", "RAG_REWRITE_API_KEY",
@@ -155,3 +161,74 @@ def test_each_role_sends_its_own_key(suite: Suite, monkeypatch: pytest.MonkeyPat
         profile(suite, **models, **{URLS[role]: server.url for role, server in servers.items()})
         run(suite, *JUDGING).assert_outcomes(passed=4)
     assert {role: bool(server.calls) for role, server in servers.items()} == dict.fromkeys(ROLES, True)
+
+
+# No key is written down: not into the output folder, the log, the report, the record of the run, nor the terminal.
+
+LITERAL_KEYS_KEY = "sk-canary0123456789abcdef"
+ADDRESSES = [each.name for each in fields(Settings) if each.metadata.get("address") and each.metadata["flag"]]
+SECRETS = [env_name(each) for each in fields(Settings) if each.metadata.get("secret")]
+INI = "[pytest]\naddopts = -p no:cacheprovider\nrag_kb_dir = kb\n"
+ENDPOINT = """
+[tool.rag_harness.endpoints.shop]
+url = "URL/${PLACE}/ask?code=${CODE}"
+headers = {Authorization = "Bearer ${BEARER}"}
+body = {q = "{{query}}"}
+"""
+SHOP = "import pytest\n\n\n@pytest.mark.shop\ndef test_shop(rag_result):\n    assert rag_result.ok, rag_result.why\n"
+
+
+def leaks(suite: Suite, said: pytest.RunResult, given: Sequence[str]) -> list[str]:
+    """Return where the key stands, besides the files in which the user has written it."""
+    files = [each for each in suite.path.rglob("*") if each.is_file() and each.name not in given]
+    found = [str(each.relative_to(suite.path)) for each in files if LITERAL_KEYS_KEY.encode() in each.read_bytes()]
+    return found + [name for name in ("stdout", "stderr") if LITERAL_KEYS_KEY in getattr(said, name).str()]
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_no_key_of_an_address_is_written(suite: Suite, name: str) -> None:
+    address = f"http://u:{LITERAL_KEYS_KEY}@127.0.0.1:9/v1?key={LITERAL_KEYS_KEY}"
+    (suite.path / "tox.ini").write_text(f"{INI}rag_profile = mock\nrag_mode = live\nrag_{name} = {address}\n")
+    said = suite.run("--rag-report=report.html")
+    assert not leaks(suite, said, ["tox.ini"])
+    assert f"{name} holds a user or a password" in " ".join((said.stdout.str() + said.stderr.str()).split())
+
+
+@pytest.mark.parametrize("name", ["chat_base_url", "judge_base_url"])
+def test_no_key_of_a_profile_is_written(suite: Suite, name: str) -> None:
+    (suite.path / "tox.ini").write_text(f"{INI}rag_profile = p\nrag_mode = live\n")
+    suite.pytester.makepyprojecttoml(
+        f'[tool.rag_harness.profiles.p]\nchat_model = "m"\nembed_model = "mock/hashed-words"\nembed_base_url = ""\n'
+        f'rerank_model = "mock/word-overlap"\njudge_model = "m"\n{name} = "http://127.0.0.1:9/v1?key={LITERAL_KEYS_KEY}"\n'
+    )
+    said = suite.run("--rag-report=report.html")
+    assert not leaks(suite, said, ["tox.ini", "pyproject.toml"])
+    assert said.ret == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize("status", [400, 307])
+def test_no_key_of_a_variable_is_written(suite: Suite, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    """A service repeats what it was sent. Each key ends otherwise: what hides one hides no other by the way."""
+    named = [*SECRETS, "PLACE", "CODE", "BEARER", "OTEL_EXPORTER_OTLP_HEADERS", "LANGFUSE_SECRET_KEY", "HF_TOKEN"]
+    for number, variable in enumerate(named):
+        monkeypatch.setenv(
+            variable,
+            f"x-key={LITERAL_KEYS_KEY}-{number}" if variable.startswith("OTEL") else f"{LITERAL_KEYS_KEY}-{number}",
+        )
+    (suite.path / "tox.ini").write_text(f"{INI}rag_profile = mock\nrag_mode = live\nrag_otlp = http://127.0.0.1:9\n")
+    suite.pytester.makepyfile(test_shop=SHOP)
+    sent = f"{LITERAL_KEYS_KEY}-{named.index('BEARER')} ?code={LITERAL_KEYS_KEY}-{named.index('CODE')}"
+    place = f"http://u:{LITERAL_KEYS_KEY}@elsewhere/?code={LITERAL_KEYS_KEY}#{LITERAL_KEYS_KEY}"
+    refusing = Reply(status, json.dumps({"error": sent}).encode(), headers={"location": place})
+    with serving(*[refusing] * 4) as server:
+        suite.pytester.makepyprojecttoml(ENDPOINT.replace("URL", server.url))
+        said = suite.run("--rag-report=report.html", "--rag-timeout=2", "-v")
+    assert list((suite.path / "output").glob("shop*.jsonl")), said.stdout.str()
+    assert not leaks(suite, said, [])
+
+
+def test_the_folder_of_a_run_is_that_of_the_suite(suite: Suite) -> None:
+    """The other tests read what a run writes, so it must be there that it writes."""
+    suite.run("--rag-report=report.html")
+    written = {each.name for each in Path(suite.path).rglob("*")}
+    assert {"run.json", "report.html", "logs"} <= written

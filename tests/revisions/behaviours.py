@@ -218,7 +218,7 @@ def _cross_encoder() -> Any:
     pytest.importorskip("sentence_transformers")
     from rag_harness.models.rerankers import CrossEncoderReranker
     from tests.unit.hits import hits_of
-    from tests.unit.models.rerankers.test_cross_encoder import TEXTS, save_model
+    from tests.unit.models.rerankers.test_rerankers import TEXTS, save_model
 
     with TemporaryDirectory() as folder:
         fixed_weights(save_model(Path(folder), seed=1))

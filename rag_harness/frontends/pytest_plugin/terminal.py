@@ -14,7 +14,7 @@ from rag_harness.core.escaping import terminal_block, terminal_line
 
 # Prints our text through pytest: terminal, JUnit XML, CI log. Control sequences in foreign text are made inert.
 #
-# ``tests/unit/core/escaping/test_no_way_around.py`` fails if a module of the plugin hands a text to pytest in another
+# ``tests/unit/core/escaping/test_escaping.py`` fails if a module of the plugin hands a text to pytest in another
 # way.
 
 _STOPPED = re.compile(r"stopping after (\d{1,9}) failures")

@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "false"
-
 from haystack import Document, Pipeline, component
 from haystack.components.builders import PromptBuilder
 from haystack.components.joiners import DocumentJoiner
 from openinference.instrumentation.haystack import HaystackInstrumentor
 
 from tests.examples.traced.did import PAGES, QUESTION, Did
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "false"
+
 
 SAID = "The warranty of a lamp lasts two years."
 TEMPLATE = "Answer by the sources.\n{% for page in documents %}{{ page.content }}\n{% endfor %}\n{{ question }}"

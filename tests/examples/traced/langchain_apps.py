@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-os.environ["LANGSMITH_TRACING"] = "false"
-
 from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -20,6 +18,9 @@ from langchain_core.tools import tool
 from openinference.instrumentation.langchain import LangChainInstrumentor
 
 from tests.examples.traced.did import PAGES, QUESTION, Did
+
+os.environ["LANGSMITH_TRACING"] = "false"
+
 
 SAID = "The warranty of a lamp lasts two years."
 

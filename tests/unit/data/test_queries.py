@@ -1,4 +1,4 @@
-"""Every problem of a queries file is told at once, with its line."""
+"""Files and tables of questions: every problem is told with its line; expected tools and the digest are read."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_harness.core.errors import DataError
-from rag_harness.core.types import Case, Evidence, Query
+from rag_harness.core.files import file_digest
+from rag_harness.core.types import Case, Evidence, ExpectedTool, Query
+from rag_harness.data.datasets import asked_digest
 from rag_harness.data.queries import KNOWN_TYPES, distribution, read_queries, type_problem, types_named
+from rag_harness.records.cases import MOST_TOOLS, tools_as_json
+
+# Every problem of a queries file is told at once, with its line.
 
 # Every problem of a queries file is told at once, with its line.
 
@@ -295,3 +304,310 @@ def test_a_named_type_is_known_and_its_misspelling_is_told_too() -> None:
 def test_what_says_that_nothing_answers_it_must_not_count_as_answerable_unsaid(name: str) -> None:
     assert 'add "answerable": false' in type_problem(name, None, (name,))
     assert type_problem(name, False) == type_problem(name, True) == ""
+
+
+# Which tools a question expects: read with its line, or refused with what is wrong, before anything is asked.
+
+
+def read(folder: Path, **line: Any) -> list[Case]:
+    file = folder / "queries.jsonl"
+    file.write_text(json.dumps({"query_id": "q1", "query": "What is the T-18?", **line}) + "\n")
+    return read_queries(file)
+
+
+def test_a_line_states_calls_with_and_without_arguments(tmp_path: Path) -> None:
+    raw = [{"name": "price", "args": {"sku": "T-18"}}, {"name": "page"}, {"name": "stop", "args": {}}]
+    (case,) = read(tmp_path, tools=raw)
+    assert case.tools == (ExpectedTool("price", {"sku": "T-18"}), ExpectedTool("page"), ExpectedTool("stop", {}))
+    assert tools_as_json(case.tools) == raw
+
+
+def test_an_empty_list_says_something_and_no_list_does_not(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [{"tools": []}, {}, {"tools": None}]
+    assert [read(tmp_path, **line)[0].tools for line in lines] == [(), None, None]
+
+
+def test_turns_have_tools_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    turns = [{"query": "a", "tools": [{"name": "price"}]}, {"query": "b"}]
+    file.write_text(json.dumps({"conversation": "c", "turns": turns}) + "\n")
+    assert [case.tools for case in read_queries(file)] == [(ExpectedTool("price"),), None]
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("price", "a list of objects was expected"),
+        ({"name": "price"}, "a list of objects was expected"),
+        (["price"], "call 1: an object was expected"),
+        ([{"name": "a"}, {"tool": "price"}], "call 2: Unknown key 'tool'."),
+        ([{"name": "price", "arg": {}}], "Did you mean 'args'?"),
+        ([{"args": {}}], "call 1: name is missing"),
+        ([{"name": " "}], "call 1: name is missing"),
+        ([{"name": "price", "args": ["T-18"]}], "call 1: args: an object was expected"),
+        ([{"name": "price", "args": None}], "call 1: args: an object was expected"),
+        ([{"name": "a"}] * (MOST_TOOLS + 1), "101 calls; a case may expect 100"),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, raw: Any, said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, tools=raw)
+    assert str(caught.value).startswith(f"{tmp_path / 'queries.jsonl'}:1: q1: tools: ")
+    assert said in str(caught.value)
+
+
+# The digest of questions: what their answers owe is no part of it, all else is.
+
+ROOT = Path(__file__).parents[3]
+
+
+def digest(folder: Path, content: str | bytes) -> str:
+    file = folder / "queries.jsonl"
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return asked_digest(file)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"query_id": "q1", "query": "a", "expect": [{"contains": "}, {\\"x"}]}',
+        '{"query_id": "q1", "expect": [], "query": "a"}',
+        '{"expect": [{"max_words": 3}], "query_id": "q1", "query": "a"}',
+        '{"query_id": "q1", "expect": 1, "query": "a", "expect": 2}',
+        '{"query_id": "q1", "query": "a", "tools": [{"name": "price"}]}',
+        '{"expect": [],  "tools": [], "query_id": "q1", "query": "a"}',
+        '{"tools": [] , "expect": [1], "query_id": "q1", "tools": 3, "query": "a"}',
+        '{"query_id": "q1", "tools": [], "expect": [], "query": "a"}',
+    ],
+)
+def test_a_line_counts_as_if_it_had_none(tmp_path: Path, line: str) -> None:
+    plain = digest(tmp_path, '{"query_id": "q1", "query": "a"}\n{"b": 1}\n')
+    assert plain == file_digest(tmp_path / "queries.jsonl")
+    assert digest(tmp_path, f'{line}\n{{"b": 1}}\n') == plain
+
+
+def test_turns_are_looked_at_too(tmp_path: Path) -> None:
+    plain = digest(tmp_path, '{"conversation": "c", "turns": [{"query": "a"}, {"query": "b"}]}')
+    line = (
+        '{"conversation": "c", "turns": [{"query": "a", "expect": [{}]}, {"expect": [], "query": "b"}], "expect": []}'
+    )
+    assert digest(tmp_path, line) == plain
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"query": "what do I \\"expect\\"?"}',
+        '{"query": "a", "metadata": {"expect": 1}}',
+        '{"query": "a" "expect": 1}',
+        '["expect"]',
+        '{"query": "a", "turns": {"expect": 1}}',
+        b'{"query": "\xff", "expect": 1}',
+        '{"turns": ["expect", 3',
+        '"expect"',
+        '{"turns": ' + "[" * 100_000 + '"expect"',
+    ],
+)
+def test_whatever_else_stands_there_counts(tmp_path: Path, line: str | bytes) -> None:
+    digest(tmp_path, line)
+    assert asked_digest(tmp_path / "queries.jsonl") == file_digest(tmp_path / "queries.jsonl")
+
+
+values = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+members = st.dictionaries(st.text().filter(lambda key: key not in ("expect", "tools", "turns")), values, max_size=4)
+
+
+@given(members, values, st.integers(0, 4), st.integers(0, 4))
+def test_adding_it_to_any_line_changes_nothing(
+    members: dict[str, object], owed: object, place: int, other: int
+) -> None:
+    import tempfile
+
+    items = list(members.items())
+    items.insert(place, ("expect", owed))
+    items.insert(other, ("tools", owed))
+    with tempfile.TemporaryDirectory() as folder:
+        plain = digest(Path(folder), json.dumps(members))
+        assert digest(Path(folder), json.dumps(dict(items))) == plain
+        more = json.dumps({**members, "other": owed})
+        assert digest(Path(folder), more) != plain or more == json.dumps(members)
+
+
+def test_the_questions_that_ship_are_those_of_before_they_owed_anything() -> None:
+    assert asked_digest(ROOT / "data" / "kb" / "queries.jsonl") == "89b23f79180a1ac0"
+
+
+# Tables of questions are read like lines; a file of another form is told with what makes lines of it.
+
+
+def cases(file: Path, text: str | bytes, **mapped: str) -> list[Case]:
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_queries(file, mapped=mapped)
+
+
+def said(file: Path, text: str | bytes, **mapped: str) -> str:
+    with pytest.raises(DataError) as caught:
+        cases(file, text, **mapped)
+    return str(caught.value).replace(str(file.parent), "")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return tmp_path / "queries.csv"
+
+
+HEADER = "id;question;answer;documents;quotes;answerable;expect;metadata.topic;team;inputs.lang\r\n"
+ROW = 'q1;Why?;So.;a.md;["Just so."];yes;[{"contains": "So"}];money;shop;de\r\n'
+
+
+@pytest.mark.parametrize("name", ["tools", "reference_tool_calls"])
+def test_expected_tools_are_json(table: Path, name: str) -> None:
+    rows = f'question;{name}\nWhy?;[{{"name": "price", "args": {{"sku": "T-18"}}}}]\nHow?;[]\nWhat?;\n'
+    assert [case.tools for case in cases(table, rows)] == [(ExpectedTool("price", {"sku": "T-18"}),), (), None]
+
+
+def test_a_row_is_a_line(table: Path) -> None:
+    (case,) = cases(table, ("\ufeff" + HEADER + ROW).encode(), evidence="quotes")
+    assert (case.query.query_id, case.query.text, case.query.inputs) == ("q1", "Why?", {"lang": "de"})
+    assert (case.ground_truth, case.context_reference, case.answerable) == ("So.", ("a.md",), True)
+    assert case.evidence == (Evidence("a.md", "Just so."),)
+    assert case.metadata == {"topic": "money", "team": "shop"}
+    assert [each.wanted for each in case.expect] == ["So"]
+
+
+def test_the_same_questions_in_parquet(tmp_path: Path) -> None:
+    rows = [
+        {"user_input": "Why?", "reference": "So.", "documents": ["a.md", "b.md"], "score": float("nan"), "n": 3},
+        {"user_input": "Who?", "reference": None, "documents": None, "score": 0.5, "n": None},
+    ]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "q.parquet")
+    first, second = read_queries(tmp_path / "q.parquet")
+    assert (first.context_reference, first.metadata) == (("a.md", "b.md"), {"n": 3})
+    assert (second.ground_truth, second.context_reference, second.metadata) == ("", (), {"score": 0.5})
+
+
+def test_ids_are_digests_where_there_are_none(table: Path) -> None:
+    first = cases(table, "question\nWhy?\nWho?\n")
+    again = cases(table, "question\nWho?\nWhy?\n")
+    assert {case.query.query_id for case in first} == {case.query.query_id for case in again}
+    assert "stands already on line 2." in said(table, "question\nWhy?\nWhy?\n")
+
+
+def test_turns_of_conversations_stand_in_rows(table: Path) -> None:
+    text = "conversation,turn,query,ground_truth\nc1,1,Why?,So.\nc1,2,And then?,Thus.\n"
+    second = cases(table, text)[1]
+    assert second.query.query_id == "c1#2"
+    assert [each["content"] for each in second.query.inputs["history"]] == ["Why?", "So."]
+
+
+def test_columns_are_mapped(table: Path) -> None:
+    (case,) = cases(
+        table, 'frage,daten\nWarum?,"{""antwort"": ""Darum.""}"\n', query="frage", ground_truth="daten.antwort"
+    )
+    assert (case.query.text, case.ground_truth) == ("Warum?", "Darum.")
+
+
+@pytest.mark.parametrize(
+    ("text", "mapped", "message"),
+    [
+        ("frage\nWarum?\n", {}, "/queries.csv: no column is the question: frage. Say which: --rag-map question=frage"),
+        ("query,question\na,b\n", {}, "columns 'query' and 'question' are both query. Say which one counts: "),
+        ("query,query\na,b\n", {}, "/queries.csv:1: column 'query' stands there twice. Rename one."),
+        ("query\na\n", {"ground_truth": "x"}, "rag_map says ground_truth=x, and there is no such column"),
+        ("query,expect\na,{\n", {}, "/queries.csv:2: expect: no JSON"),
+        ("query,answerable\na,perhaps\n", {}, "/queries.csv:2: answerable: yes or no was expected, found 'perhaps'"),
+        ("query,evidence,documents\na,b,c.md|d.md\n", {}, "/queries.csv:2: evidence: quotes of 2 documents."),
+        ("query,documents\na,\"['b' 'c']\"\n", {}, "/queries.csv:2: documents: no comma behind 'b'"),
+        ("query,turn,conversation\na,x,c\n", {}, "/queries.csv:2: turn: invalid literal"),
+        ("query,answer\n,So.\n", {}, "/queries.csv:2: query: Field required"),
+        ("query\n", {}, "holds no query"),
+        ("query\n\xe4\n".encode("latin-1"), {}, "/queries.csv:2: not UTF-8"),
+    ],
+)
+def test_what_cannot_be_meant_is_named(table: Path, text: str | bytes, mapped: dict[str, str], message: str) -> None:
+    assert message in said(table, text, **mapped)
+
+
+def test_a_bad_row_may_be_skipped(table: Path) -> None:
+    table.write_text("query,answerable\nWhy?,yes\nWho?,perhaps\n")
+    skipped: list[str] = []
+    assert [case.query.text for case in read_queries(table, skipped=skipped)] == ["Why?"]
+    assert len(skipped) == 1
+    assert ":3: answerable: " in skipped[0]
+
+
+def test_of_two_columns_for_a_field_the_mapped_one_counts(table: Path) -> None:
+    (case,) = cases(table, "query,question\na,b\n", query="question")
+    assert (case.query.text, case.metadata) == ("b", {"query": "a"})
+
+
+def test_the_digest_is_of_what_is_asked(table: Path) -> None:
+    table.write_text('query,expect\nWhy?,"{""contains"": ""a""}"\n')
+    first = asked_digest(table)
+    table.write_text('query,expect\nWhy?,"{""contains"": ""b""}"\n')
+    assert asked_digest(table) == first
+    table.write_text('query,expect\nWho?,"{""contains"": ""b""}"\n')
+    assert asked_digest(table) != first
+    assert asked_digest(table, {"query": "expect"}) != asked_digest(table)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (json.dumps([{"query": "Why?"}]), "queries.jsonl is a JSON array. It is to have one JSON object a line."),
+        ("[\n  {\n", "is a JSON array"),
+        (json.dumps({"query": "Why?"}, indent=2), "is one JSON object over several lines"),
+        ("question,answer\nWhy?,So.\n", "looks like CSV, which is read where its name ends in .csv"),
+        ("id;user_input\n1;Why?\n", "looks like CSV"),
+    ],
+)
+def test_a_file_of_another_form_is_told_what_it_is(tmp_path: Path, text: str, message: str) -> None:
+    found = said(tmp_path / "queries.jsonl", text)
+    assert message in found
+    assert "rag-harness queries import" in found
+    assert len(found.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "near"),
+    [("question", "query"), ("user_input", "query"), ("expected_output", "ground_truth"), ("evidnce", "evidence")],
+)
+def test_an_unknown_field_names_the_nearest(tmp_path: Path, field: str, near: str) -> None:
+    found = said(tmp_path / "queries.jsonl", json.dumps({"query_id": "a", "query": "b", field: "c"}))
+    assert found.endswith(f":1: {field}: no field of a question. Did you mean {near!r}?")
+
+
+@pytest.mark.parametrize(
+    "columns", ["metadata;topic;metadata.team", "topic;metadata;metadata.team", "topic;metadata.team;metadata"]
+)
+def test_labels_of_an_object_and_of_columns_stand_beside_each_other(table: Path, columns: str) -> None:
+    cells = {"metadata": '{"hard": true, "topic": "old"}', "topic": "money", "metadata.team": "shop"}
+    row = ";".join(cells[each] for each in columns.split(";"))
+    (case,) = cases(table, f"question;{columns}\nWhy?;{row}\n")
+    assert case.metadata == {"hard": True, "topic": "money", "team": "shop"}  # a column says it of this row alone
+
+
+@pytest.mark.parametrize("columns", ["inputs;inputs.lang", "inputs.lang;inputs"])
+def test_inputs_of_an_object_and_of_columns_stand_beside_each_other(table: Path, columns: str) -> None:
+    cells = {"inputs": '{"tenant": "shop"}', "inputs.lang": "de"}
+    row = ";".join(cells[each] for each in columns.split(";"))
+    (case,) = cases(table, f"question;{columns}\nWhy?;{row}\n")
+    assert case.query.inputs == {"tenant": "shop", "lang": "de"}
+
+
+@pytest.mark.parametrize(("name", "cell", "label"), [("metadata", "easy", "easy"), ("tags", '["a"]', ["a"])])
+@pytest.mark.parametrize("other", ["", ";metadata.team"])
+def test_labels_that_are_no_object_are_a_label(table: Path, name: str, cell: str, label: object, other: str) -> None:
+    row = f"Why?;{cell}{';shop' if other else ''}"
+    (case,) = cases(table, f"question;{name}{other}\n{row}\n")
+    assert case.metadata == {name: label, **({"team": "shop"} if other else {})}
+
+
+def test_inputs_and_labels_that_are_broken_are_named(table: Path) -> None:
+    assert "queries.csv:2: inputs: an object was expected, found 'de'" in said(table, "question;inputs\nWhy?;de\n")
+    assert "inputs: an object was expected, found [1]" in said(table, "question;inputs;inputs.a\nWhy?;[1];b\n")
+    assert "queries.csv:2: metadata: no JSON" in said(table, 'question;metadata\nWhy?;{"a": \n')

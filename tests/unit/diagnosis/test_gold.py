@@ -16,8 +16,6 @@ from rag_harness.records.row import ExperimentResult
 from tests.unit.diagnosis.made_up import CASES, OLD, PAGES, chunks_of, halved
 from tests.unit.rows import make_chunk, make_row
 
-# What gold and row say together: where the evidence got lost, and what is outdated.
-
 CHUNKS = {chunk.chunk_id: chunk for chunk in chunks_of(PAGES)}
 GOLD, BESIDE, STALE = "tent.md#chunk_2", "tent.md#chunk_1", f"{OLD}#chunk_2"
 TENT, LAMP = CASES[2], CASES[0]

@@ -16,11 +16,9 @@ from rag_harness.models.completions import StreamedCompletion, completion_of
 from rag_harness.models.recording.cassette_file import Recorded
 from rag_harness.pipelines.trace import Trace, watching
 from tests.unit.hits import hits_of
-from tests.unit.models.chat.test_openai import DONE, GOOD, Waits, ask, event, stream
+from tests.unit.models.chat.test_openai_chat import DONE, GOOD, Waits, ask, event, stream
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 from tests.unit.server import serving
-
-# A listener gets an answer while it arrives: from a stream, from a recording, and from the start after a retry.
 
 BEGINS = "<begins>"
 

@@ -14,8 +14,6 @@ from rag_harness.core.errors import ModelCallError, ModelOutputError
 from rag_harness.core.types import Completion, Message, Usage
 from rag_harness.models.prompts import EMPTY, TRIES, Fault, ask_until_right, json_of, split_reply
 
-# Asking again with what was wrong: at most three times, and the model sees what it said and why it will not do.
-
 AGAIN = "No: {fault}."
 
 

@@ -24,11 +24,9 @@ from rag_harness.models.http_transport import AiohttpTransport, MeteredTransport
 from rag_harness.models.openai_chat import OpenAIChat, SentParameters
 from rag_harness.models.throttling import LONGEST_WAIT, Budget, CallWindow, Cap, Limiter, Limits, Meter, Money, Turn
 from rag_harness.pipelines.parts import RunParts
-from tests.unit.models.chat.test_openai import MODEL, event, stream
+from tests.unit.models.chat.test_openai_chat import MODEL, event, stream
 from tests.unit.server import Reply, refusal, serving
 from tests.unit.virtual_time import run
-
-# Caps, window and queue: never more calls than allowed, and every call gets a turn.
 
 
 def test_the_window_halves_once_a_round_trip_and_grows_by_one() -> None:

@@ -24,8 +24,6 @@ from tests.browser.talks import LAMP, Questions, Talks
 from tests.unit.page.runs import amend, cell_in, gate, prose_in, read, rows_of, summarise, table_in
 from tests.unit.suite_tables import golden_row, write_run
 
-# Changes between runs: what differs, what moved, and what is refused.
-
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, Path]:

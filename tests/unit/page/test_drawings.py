@@ -11,8 +11,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from rag_harness.evaluation.measures.judged import CATEGORIES
+from rag_harness.page import charts as page_charts
 from rag_harness.page.content import Figure, Section
 from rag_harness.page.drawings import (
+    _MOST_MEASURES,
+    _MOST_TURNS,
     FIGURES,
     FigureOf,
     quality_for_money,
@@ -23,14 +27,16 @@ from rag_harness.page.drawings import (
     risk_coverage,
     slices,
     taxonomy,
+    turns,
 )
 from rag_harness.page.drawings import figure as compared
-from rag_harness.page.estimates import gate_bar, kind_fill
+from rag_harness.page.estimates import gate_bar, kind_class, kind_fill
 from rag_harness.page.run import Run
 from rag_harness.page.sections import charts
 from rag_harness.page.sections.first_screen import first_screen
 from rag_harness.runs.gates import parse_gate
 from tests.browser.runs import Study
+from tests.browser.talks import LAMP, Talks, long_talk
 from tests.unit.page.charts.shapes import shapes, texts
 from tests.unit.page.runs import amend, gate, read, rows_of, write_study
 from tests.unit.rows import make_chunk
@@ -363,3 +369,96 @@ def test_a_gate_without_an_interval_has_no_bar() -> None:
     for missing in ("interval", "value", "threshold"):
         said = {**gate("e3: recall@5 >= 0.7"), missing: None}
         assert gate_bar(said, parsed, "good", "gate-0") == ""
+
+
+# The figure of measures by turn: what it draws stands in its table, and only where cases are turns.
+
+
+@pytest.fixture(scope="module")
+def conversation_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return read(Talks(worse=[f"{LAMP}#3"]).write(tmp_path_factory.mktemp("talks")))[0]
+
+
+def turns_of(conversation_run: Run) -> Figure:
+    found = turns(conversation_run)
+    assert found is not None
+    return found
+
+
+def row(figure: Figure, experiment: str, measure: str) -> list[str]:
+    (found,) = [cells for cells in figure.table.rows if [cell.text for cell in cells[:2]] == [experiment, measure]]
+    return [cell.text for cell in found[2:]]
+
+
+def test_means_by_turn_and_drift_stand_in_the_table(conversation_run: Run) -> None:
+    *means, drift = row(turns_of(conversation_run), "c1", "faithfulness")
+    # Of two conversations: 0.95 less a tenth a turn; one of three turns, whose third is 0.65, one whose third is 0.
+    assert [mean.split(" ")[0] for mean in means] == ["0.850", "0.750", "0.325", "0.550"]
+    assert "[" in means[0]
+    # Σ(t - t̄)(y - ȳ) / Σ(t - t̄)²: (-0.2 - 0.825) / (2 + 5).
+    assert drift.startswith("-0.146 [")
+
+
+def test_a_line_an_experiment_and_its_drift_beside_it(conversation_run: Run) -> None:
+    figure = turns_of(conversation_run)
+    assert figure.layout == "pairs"
+    assert [*figure.names][-4:-2] == ["faithfulness ↑ by turn", "drift of faithfulness, a turn"]
+    line, dot = figure.drawings[-4:-2]
+    assert [text for text in texts(line) if text.startswith("c")] == ["c1 = c1-own", "c2-own"]
+    assert len([each for each in shapes(line, "series-0", "circle") if each.title]) == 4
+    assert [text for text in texts(dot) if text.startswith("c")] == ["c1 = c1-own", "c2-own"]
+    assert "c1 and c1-own have the same value of every measure on every case, and are drawn once." in figure.notes
+
+
+def test_of_many_turns_the_later_ones_share_a_place(tmp_path: Path) -> None:
+    figure = turns_of(read(Talks(("c1",), long_talk(12)).write(tmp_path))[0])
+    assert [*figure.table.head][2:] == [*(f"turn {turn}" for turn in range(1, 8)), "turn 8+", "drift, a turn"]
+    assert "8+ is turn 8 and all later ones." in figure.notes
+    assert row(figure, "c1", "faithfulness")[7].startswith("0.110")  # 0.15, then 0.1 four times
+
+
+def test_the_page_about_the_report_says_how_much_is_drawn() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
+    assert f"at most {_MOST_MEASURES} measures, and of more than {_MOST_TURNS} turns the eighth and all later" in page
+
+
+def test_first_turns_alone_are_no_conversation(tmp_path: Path) -> None:
+    alone = Talks(questions={"one": ["How long?"], "other": ["And then?"]})
+    assert turns(read(alone.write(tmp_path))[0]) is None
+
+
+def test_a_run_of_single_questions_has_no_such_figure(tmp_path: Path) -> None:
+    assert turns(read(write_study(tmp_path))[0]) is None
+
+
+# A kind of answer has one colour and one pattern, in charts, in tables and in the list of trials.
+
+_STYLES = dict(re.findall(r"\.(kind-[\w-]+) \{([^}]*)\}", page_charts.stylesheet()))
+_SCRIPT = Path(page_charts.__file__).parents[1] / "assets" / "page.js"
+_TURNS = {"M-1,8": "135deg", "M-1,-1": "45deg", "M0,3.5": "0deg", "M3.5,0": "90deg"}
+"""The begin of a hatch's path -> the direction across its lines."""
+
+
+def drawn(kind: str) -> str:
+    """Return a bar of this kind alone."""
+    bar = page_charts.StackedBar("e1", (1,))
+    return page_charts.stacked(
+        page_charts.Stacked(ident="a", title="", parts=(kind,), rows=(bar,), colours=(kind_fill(kind),))
+    )
+
+
+@pytest.mark.parametrize("kind", CATEGORIES)
+def test_a_swatch_beside_a_text_has_the_colour_and_the_pattern_of_the_charts(kind: str) -> None:
+    style, svg = _STYLES[kind_class(kind)], drawn(kind)
+    (piece,) = (shape for shape in shapes(svg, "area", "rect") if shape.title)
+    (colour,) = (name.removeprefix("stroke-") for name in piece.classes if name.startswith("stroke-"))
+    assert re.findall(r"color: var\(--c(\d)\)", style) == [colour]
+    hatches = [turn for begin, turn in _TURNS.items() if f'd="{begin}' in svg]
+    assert sorted(re.findall(r"\d+deg", style)) == sorted(hatches)
+
+
+def test_no_two_kinds_look_alike_and_the_script_names_them_as_the_page_does() -> None:
+    assert len({kind_fill(kind) for kind in CATEGORIES}) == len({*map(kind_class, CATEGORIES)}) == len(CATEGORIES)
+    assert len({kind_fill(kind) % 8 for kind in CATEGORIES}) <= 8
+    assert 'el("i.kind.kind-" + kind.toLowerCase().replaceAll(" ", "-"))' in _SCRIPT.read_text()
+    assert (kind_class("Clean Pass"), kind_class("of a user's own")) == ("kind-clean-pass", "")

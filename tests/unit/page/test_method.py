@@ -39,8 +39,6 @@ from tests.unit.page.runs import (
 )
 from tests.unit.suite_tables import write_run
 
-# Method: formulas, statistics, the limits of this run and no others, and how to have it again.
-
 ROOT = Path(__file__).parents[3]
 
 

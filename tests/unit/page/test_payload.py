@@ -1,4 +1,4 @@
-"""What the page's script reads: nothing of the rows is lost, nothing is there twice, and it unpacks to what it was."""
+"""What the page's script reads, of all trials or of those that are listed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.core.types import Case, Evidence, Message, Query
-from rag_harness.page.payload import BLOCK, Pool, Prompts, packed, payload_of, quotes_in, script_json, told_steps
-from rag_harness.page.run import read_run
+from rag_harness.page import listed_trials
+from rag_harness.page import payload as index
+from rag_harness.page.content import Cell, More, Section, Table
+from rag_harness.page.listed_trials import sample_of, sample_said
+from rag_harness.page.payload import (
+    BLOCK,
+    Packing,
+    Pool,
+    Prompts,
+    packed,
+    payload_of,
+    quotes_in,
+    script_json,
+    told_steps,
+)
+from rag_harness.page.report import write_report
+from rag_harness.page.run import Run, read_run
 from rag_harness.records.files import PromptFiles
 from rag_harness.records.row import RowStage
 from rag_harness.records.scores import Author, CauseLine, ScoreLine, row_digest, write_causes
@@ -23,7 +39,10 @@ from tests.browser.talks import FAILED, LAMP, Talks
 from tests.unit.evaluation.measures.agents.trials import search, tool
 from tests.unit.page.runs import read, write_study
 from tests.unit.rows import failed_row, make_chunk, make_row
+from tests.unit.suite_tables import case as suite_tables_case
 from tests.unit.suite_tables import write_run
+
+# What the page's script reads: nothing of the rows is lost, nothing is there twice, and it unpacks to what it was.
 
 # What the page's script reads: nothing of the rows is lost, nothing is there twice, and it unpacks to what it was.
 
@@ -332,3 +351,123 @@ def test_a_chunk_whose_id_names_no_document_has_it_before_it() -> None:
     hit = {"chunk_id": "c7", "filename": "x.md"}
     _, names = told({"name": "s", "kind": "retrieve", "ms": 1.0, "hits": [hit, {"chunk_id": "c8", "filename": ""}]})
     assert names == ["x.md#c7", "c8"]
+
+
+# Blocks of data that are packed while later ones are made are those of the finished payload.
+
+
+@pytest.fixture
+def blocks_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "BLOCK", 2)
+
+
+@pytest.mark.usefixtures("blocks_of_two")
+@pytest.mark.parametrize(("is_plain", "pack"), [(False, packed), (True, script_json)])
+def test_early_and_late_blocks_are_packed_alike(tmp_path: Path, is_plain: bool, pack: Any) -> None:
+    begun: dict[str, str] = {}
+    write_run(tmp_path, [make_row(query_id=f"q{n}") for n in range(5)])
+    runs = read(tmp_path)
+    with Packing(is_plain) as packing:
+
+        def begin(name: str, value: Any) -> None:
+            begun[name] = json.dumps(value)
+            packing.begin(name, value)
+
+        payload = payload_of(runs, finished=begin)
+        found = list(packing.of(payload))
+    assert [*begun] == ["trials-0", "trials-1"]  # the third block is not full
+    assert found == [(name, pack(value)) for name, value in payload_of(runs).blocks()]
+    assert begun == {name: json.dumps(value) for name, value in payload.blocks() if name in begun}
+    assert [len(block) for block in payload.trials] == [2, 2, 1]
+
+
+# Which trials a page lists that cannot hold all of them.
+
+CASES, MOST = 60, 24
+QUOTA = MOST // 2
+"""Trials of each of two experiments."""
+TYPES = ["direct"] * 40 + ["negative"] * 20
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed_trials, "MOST_TRIALS_LISTED", MOST)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Write two experiments; of e3 every 20th trial raises, and two answers share no word with the truth."""
+    rows = [
+        failed_row(query_id=f"q{n}", experiment=name)
+        if n % 20 == 19 and name == "e3"
+        else make_row(query_id=f"q{n}", experiment=name, llm_answer="none" if n in (7, 8) else "30 days")
+        for name in ("e2", "e3")
+        for n in range(CASES)
+    ]
+    cases = [
+        suite_tables_case(f"q{n}", ["returns.md"], query_type=TYPES[n], ground_truth="30 days") for n in range(CASES)
+    ]
+    write_run(tmp_path, rows, cases)
+    return read_run(tmp_path)
+
+
+def listed(run: Run, name: str = "e3", sections: list[Section] | None = None) -> list[str]:
+    places = sample_of([run], sections or []).places[run.name, name]
+    return [run.tables[name].ids[place] for place in places.tolist()]
+
+
+@pytest.mark.usefixtures("few")
+def test_where_all_fit_all_are_listed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed_trials, "MOST_TRIALS_LISTED", 2 * CASES)
+    assert len(listed(run)) == CASES
+    assert sample_of([run]).said == sample_said([run]) == ""
+
+
+@pytest.mark.usefixtures("few")
+def test_the_worst_are_listed_whatever_is_drawn(run: Run) -> None:
+    found = listed(run)
+    assert len(found) == QUOTA
+    assert {"q19", "q39", "q59", "q7", "q8"} <= {*found}
+
+
+@pytest.mark.usefixtures("few")
+def test_the_others_are_drawn_by_type_and_the_same_each_time(run: Run) -> None:
+    found = [TYPES[int(name[1:])] for name in listed(run, "e2")]
+    # Six worst, of which equal ones in their order; of the six others two thirds are direct, as of all that are left.
+    assert found.count("direct") == 6 + 4
+    assert listed(run, "e2") == listed(read_run(run.output), "e2")
+    assert listed(run, "e2") != [f"q{n}" for n in range(QUOTA)]
+
+
+@pytest.mark.usefixtures("few")
+def test_what_the_page_links_to_is_listed(run: Run) -> None:
+    absent, also, *_ = [f"q{n}" for n in range(CASES) if f"q{n}" not in listed(run)]
+    table = Table("moved", ("query",), [[Cell("", trial=f"e3-{absent}", beside=f"e3-{also}")]])
+    assert {absent, also} <= {*listed(run, sections=[Section("moved", "Moved", [More("all", [table])])])}
+
+
+@pytest.mark.usefixtures("few")
+def test_payload_has_the_sample_and_nothing_else(run: Run) -> None:
+    payload = payload_of([run])
+    shown = payload.index["trials"]
+    names = [payload.index["cases"][number]["id"] for number in shown["case"]]
+    assert names == [*listed(run, "e2"), *listed(run, "e3")]
+    assert sum(map(len, payload.trials)) == MOST
+    assert all(details.get("context") for block in payload.trials[:1] for details in block[:QUOTA])
+
+
+@pytest.mark.usefixtures("few")
+def test_the_report_says_so_and_its_figures_are_of_all(run: Run) -> None:
+    file = run.output / "report.html"
+    write_report([run.output], file, "html")
+    text = file.read_text()
+    assert "Of 120 trials the page lists a sample. Of each experiment: the 6 worst" in text
+    assert np.isclose(run.tables["e3"].aggregate(["error_rate"])["error_rate"] or 0, 3 / 60)
+    assert "0.05" in text
+
+
+@pytest.mark.usefixtures("few")
+def test_the_comment_is_about_all_trials(run: Run) -> None:
+    file = run.output / "report.md"
+    write_report([run.output], file, "md")
+    assert "| 57 of 60 |" in file.read_text()

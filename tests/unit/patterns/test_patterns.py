@@ -6,6 +6,11 @@ import re
 import time
 from collections.abc import Iterator
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.data.loaders.html_pages import _without_comments
+from rag_harness.models.prompts import json_of
 from tests.unit.patterns.hostile import beginnings, strings
 from tests.unit.patterns.walked import SCANS, Applied, applied
 
@@ -94,3 +99,22 @@ def test_no_pattern_is_worse_than_linear() -> None:
         if (found := [said for shape in shapes(each.pattern) if (said := growth(each, shape))])
     ]
     assert not bad, "\n".join(bad)
+
+
+# Code that stands where a pattern was: it finds what the pattern found, in a time that grows with the text alone.
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+@given(st.text("/*a ", max_size=20))
+def test_comments_of_a_style_sheet_are_taken_out_as_the_pattern_did(text: str) -> None:
+    assert _without_comments(text) == _COMMENT.sub("", text)
+
+
+def test_a_model_that_loops_in_white_space_is_read_at_once() -> None:
+    begin = time.thread_time()
+    for text in ("```json" + "\n" * 200_000, "```json" + "\n" * 200_000 + "x", "```" * 70_000, "/* " * 70_000):
+        json_of(text)
+        json_of("{" + text)
+        _without_comments(text)
+    assert time.thread_time() - begin < 1  # a second is a thousand times what it takes; the pattern took minutes

@@ -17,8 +17,6 @@ from rag_harness.pipelines.experiments import experiment
 from rag_harness.studies.retail import TUNED
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
-# ``e3-plain``, ``e3-tuned`` and ``e4-plan``: each differs from its experiment in the one thing that it asks about.
-
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a **lamp** within [45 days](x.md).\n\n## Refunds\n\n- within *5* days\n",
     "shipping.md": "# Shipping\n\n| Zone | Express |\n|---|---|\n| 1 | €9.90 |\n",

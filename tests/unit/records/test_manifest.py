@@ -27,8 +27,6 @@ from rag_harness.records.scores import Author, ScoreLine, row_digest
 from tests.unit.rows import failed_row, make_row
 from tests.unit.suite_tables import golden_row
 
-# What a run leaves beside its rows comes back as it was.
-
 CASE = Case(
     Query("q1", "Größe?\u2028", {"selected_text": "a"}),
     "multi_hop",

@@ -1,9 +1,11 @@
-"""A row survives the way to its line and back, whatever a model said."""
+"""A row survives the way to its line and back, with its scores, its case and why it failed."""
 
 from __future__ import annotations
 
 import json
 import math
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from rag_harness.core.errors import DataError
+from rag_harness.core.types import Case, ExpectedTool, Query
+from rag_harness.evaluation.measures import measure_named
+from rag_harness.records.cases import CaseFile, SaidMessage, chat_before, inputs_beside, stored_case, write_cases
+from rag_harness.records.expectations import expectations_of
+from rag_harness.records.files import ScoreFile, take_over_scores
 from rag_harness.records.row import Candidate, ExperimentResult, parse_row, row_schema, rows_among, rows_in
+from rag_harness.records.scores import BEGIN, Author, ScoreLine, parse_score, read_scores, row_digest, text_digest
 from tests.unit.rows import failed_row, make_chunk, make_row
+
+# A row survives the way to its line and back, whatever a model said.
 
 SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "schemas" / "result.schema.json"
 
@@ -182,3 +193,292 @@ def test_rows_of_some_queries_are_found_however_their_lines_are_written(tmp_path
     escaped = make_row(query_id='q"4').line()
     file.write_text(make_row(query_id="q1").line() + make_row(query_id="ü2").line() + others + "\n" + escaped + "{}\n")
     assert [row.query_id for row in rows_among(file, {"ü2", "q3", 'q"4', "q9"})] == ["ü2", "q3", 'q"4']
+
+
+# What a row says of its failure, or of its wrong answer: what was expected, and what came.
+
+BY_TRUTH = {"correct": False, "correct_by": "ground_truth"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"correct": True, "correct_by": "ground_truth"}, ""),
+        ({**BY_TRUTH, "ground_truth": "45 days"}, "wrong: expected '45 days'; found '30 days [Source 1].'"),
+        ({**BY_TRUTH, "ground_truth": "vrátit do\n45 dní"}, "wrong: expected 'vrátit do 45 dní'; found '30 days [S"),
+        ({**BY_TRUTH, "ground_truth": " "}, "wrong: expected an answer; found '30 days [Source 1].'"),
+        (
+            {"correct": False, "correct_by": "declined", "answerable": False, "ground_truth": ""},
+            "wrong: expected to decline, for the documents do not answer it; found '30 days [Source 1].'",
+        ),
+        (
+            {"correct": False, "correct_by": "expectations", "ground_truth": ""},
+            "wrong: expected what the question's expectations say; found '30 days [Source 1].'",
+        ),
+        (
+            {"correct": False, "correct_by": "expectations"},
+            "wrong: expected what the question's expectations say, and '30 days'; found '30 days [Source 1].'",
+        ),
+    ],
+)
+def test_why(changes: dict[str, Any], said: str) -> None:
+    why = make_row(**changes).why
+    assert why.startswith(said)
+    assert bool(why) == bool(said)
+
+
+def test_a_failure_is_said_first() -> None:
+    assert failed_row().why == "generate: ModelCallError: 503"
+
+
+def test_a_long_answer_is_cut() -> None:
+    assert len(make_row(**BY_TRUTH, llm_answer="word " * 4000).why) < 700
+
+
+# Lines and files of judged scores.
+
+LINE = ScoreLine("faithfulness", 1, "e3", "q1", "row", "gold", Author("mock", "m", "1"), 0.5, detail={"claims": []})
+FAILED = replace(LINE, value=None, reason="the judge is away")
+
+
+def test_a_score_comes_back_as_it_was() -> None:
+    for line in (LINE, FAILED, replace(LINE, value=None, undefined=True, reason="no context")):
+        assert parse_score(line.line()) == line
+        assert line.line().startswith(BEGIN)
+
+
+@pytest.mark.parametrize("detail", [{"a": float("nan")}, {"a": object}, {"a": "\ud800"}])
+def test_a_detail_that_json_cannot_hold_loses_no_score(detail: dict[str, Any]) -> None:
+    back = parse_score(replace(LINE, detail=detail).line())
+    assert back is not None
+    assert back.value == 0.5
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"[]", b"3", b'{"measure": "f"}', LINE.line()[:-9]])
+def test_what_is_no_score_is_none(line: bytes) -> None:
+    assert parse_score(line) is None
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999", "1" + "0" * 400, '"half"', "[]"])
+def test_a_value_that_is_no_finite_number_makes_no_score(value: str) -> None:
+    assert parse_score(LINE.line().replace(b'"value":0.5', f'"value":{value}'.encode())) is None
+
+
+def test_a_reader_ignores_keys_of_a_newer_release() -> None:
+    assert parse_score(json.dumps({**json.loads(LINE.line()), "more": 1})) == LINE
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"query": "Another?"},
+        {"llm_answer": "31 days"},
+        {"abstained": True},
+        {"ground_truth": "31 days"},
+        {"retrieved_chunks": [make_chunk("returns.md#chunk_0", text="31 days.")]},
+        {"retrieved_chunks": []},
+    ],
+)
+def test_the_digest_of_a_row_changes_with_what_is_judged(changed: dict[str, Any]) -> None:
+    assert row_digest(make_row(**changed)) != row_digest(make_row())
+
+
+def test_the_digest_of_a_row_is_that_of_nothing_else() -> None:
+    assert row_digest(make_row(total_time_ms=99.0, fingerprint="bbbb", model="other")) == row_digest(make_row())
+    assert text_digest(["ab", "c"]) != text_digest(["a", "bc"])
+
+
+def test_a_file_takes_each_score_once_and_a_failure_gives_way(tmp_path: Path) -> None:
+    file = ScoreFile(tmp_path / "scores" / "e3.jsonl")
+    assert file.append(FAILED.line()) == FAILED
+    assert file.append(FAILED.line()) is None
+    file.close()
+    again = ScoreFile(file.file)
+    assert again.append(LINE.line()) == LINE
+    again.close()
+    assert list(read_scores(file.file)) == [LINE]
+
+
+def test_scores_of_another_judge_stay_and_those_of_an_older_row_go(tmp_path: Path) -> None:
+    path = tmp_path / "scores" / "e3.jsonl"
+    other, older = replace(LINE, author=Author("mock", "m", "2")), replace(LINE, row="older")
+    first = ScoreFile(path)
+    for line in (older, replace(older, query_id="q2")):
+        first.append(line.line())
+    first.close()
+    second = ScoreFile(path)
+    for line in (LINE, other):
+        second.append(line.line())
+    second.close()
+    assert set(map(str, read_scores(path))) == set(map(str, (replace(older, query_id="q2"), LINE, other)))
+    assert list(read_scores(tmp_path / "previous" / "scores-e3.jsonl")) == [older]
+
+
+def test_a_torn_line_swallows_no_score(tmp_path: Path) -> None:
+    path = tmp_path / "scores" / "e3.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(LINE.line()[:40])
+    file = ScoreFile(path)
+    file.append(LINE.line())
+    file.close()
+    assert list(read_scores(path)) == [LINE]
+    path.write_bytes(LINE.line()[:40])
+    assert take_over_scores(path, [(LINE, LINE.line())]) == 1
+    assert list(read_scores(path)) == [LINE]
+
+
+def test_what_is_added_leaves_what_was_there_to_the_byte(tmp_path: Path) -> None:
+    path = tmp_path / "scores" / "e3.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(LINE.line())
+    file = ScoreFile(path)
+    file.append(replace(LINE, query_id="q2").line())
+    assert path.read_bytes().splitlines(keepends=True) == [LINE.line(), replace(LINE, query_id="q2").line()]
+    file.close()
+    assert take_over_scores(path, [(each := replace(LINE, query_id="q3"), each.line())]) == 1
+    assert path.read_bytes().count(b"\n") == 3
+
+
+def test_overwriting_starts_anew(tmp_path: Path) -> None:
+    for query in ("q1", "q2"):
+        file = ScoreFile(tmp_path / "e3.jsonl", overwrite=True)
+        file.append(replace(LINE, query_id=query).line())
+        file.close()
+    assert [line.query_id for line in read_scores(tmp_path / "e3.jsonl")] == ["q2"]
+
+
+def test_what_a_journal_had_is_taken_over_where_it_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "scores" / "e3.jsonl"
+    assert take_over_scores(path, [(FAILED, FAILED.line())]) == 1
+    assert take_over_scores(path, [(LINE, LINE.line())]) == 1
+    assert take_over_scores(path, [(FAILED, FAILED.line()), (LINE, LINE.line())]) == 0
+    assert list(read_scores(path)) == [FAILED, LINE]  # of the same key the last one holds
+
+
+TOLD: dict[str, Any] = {"conversation": "c1", "turn": 2, "history": [{"role": "user", "content": "Do you sell lamps?"}]}
+
+
+def test_what_was_said_before_a_turn_is_a_part_of_what_was_judged() -> None:
+    row = make_row()
+    chunks = [chunk.text for chunk in row.retrieved_chunks]
+    alone = text_digest([row.query, row.llm_answer, "", row.ground_truth, *chunks])
+    # Rows without a history keep the digest that their stored scores have.
+    assert row_digest(row) == row_digest(make_row(inputs={"conversation": "c1", "turn": 1})) == alone
+    # A service is asked with a history, and nobody numbers its turns.
+    assert row_digest(make_row(inputs={"history": TOLD["history"]})) == row_digest(make_row(inputs=TOLD))
+    turn = row_digest(make_row(inputs=TOLD))
+    other = {**TOLD, "history": [{"role": "assistant", "content": "Do you sell lamps?"}]}
+    assert len({turn, alone, row_digest(make_row(inputs=other))}) == 3
+
+
+# Cases that are kept beside rows, and what is damaged in them.
+
+# Cases that are kept beside rows, and what is damaged in them.
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"labels": None},
+        {"labels": {"a": 1}},
+        {"qrels": {"a.md": "x"}},
+        {"qrels": {"a.md": True}},
+        {"answerable": {}},
+        {"case_id": {"a": 1}},
+        {"evidence": [{"filename": "a.md", "quote": 7}]},
+    ],
+)
+def test_a_field_of_another_type_is_a_damaged_case(tmp_path: Path, damage: dict[str, object]) -> None:
+    write_cases(tmp_path, "data", [stored_case(Case(Query("q1", "How long?"), qrels={"a.md": 1}))])
+    file = CaseFile.place(tmp_path, "data")
+    file.write_text(json.dumps({**json.loads(file.read_text()), **damage}) + "\n")
+    with (
+        pytest.raises(DataError, match=r"data.jsonl:1: no case: TypeError"),
+        closing(CaseFile(tmp_path, "data")) as cases,
+    ):
+        _ = cases[0]
+
+
+@pytest.mark.parametrize("damage", [{"query_id": []}, {"detail": [1]}, {"row": None}, {"reason": {}}, {"judge": 3}])
+def test_a_score_with_a_field_of_another_type_is_none(damage: dict[str, object]) -> None:
+    assert parse_score(json.dumps({**json.loads(LINE.line()), **damage})) is None
+
+
+def test_what_a_case_demands_of_its_answers_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    raw = [{"not": {"contains": "refund", "case": True}, "weight": 2, "must": True}, {"number": 9, "unit": "days"}]
+    (snapshot,) = expectations_of([{"snapshot": True, "case": True}])[0]
+    answers = [None, "", "x" * 100_000]
+    expected = (*expectations_of(raw)[0], *(replace(snapshot, was=was) for was in answers))
+    case = Case(Query("q1", "How long?"), expect=expected)
+    write_cases(tmp_path, "data", [stored_case(case), stored_case(Case(Query("q2", "Why?")))])
+    lines = [json.loads(line) for line in CaseFile.place(tmp_path, "data").read_text().splitlines()]
+    said = [{"snapshot": True, "case": True, **({} if was is None else {"was": was})} for was in answers]
+    assert [each.get("expect") for each in lines] == [[{**raw[0], "weight": 2.0}, raw[1], *said], None]
+    with closing(CaseFile(tmp_path, "data")) as cases:
+        assert [each.case.expect for each in (cases[0], cases[1])] == [case.expect, ()]
+
+
+def test_the_question_that_stands_alone_is_kept_with_its_case(tmp_path: Path) -> None:
+    case = Case(Query("c1#2", "And the price?"), standalone="What does the lamp cost?")
+    write_cases(tmp_path, "data", [stored_case(case), stored_case(Case(Query("q2", "Why?")))])
+    lines = [json.loads(line) for line in CaseFile.place(tmp_path, "data").read_text().splitlines()]
+    assert [each.get("standalone") for each in lines] == ["What does the lamp cost?", None]
+    with closing(CaseFile(tmp_path, "data")) as cases:
+        assert [each.case.standalone for each in (cases[0], cases[1])] == ["What does the lamp cost?", ""]
+
+
+def test_a_case_keeps_what_its_metadata_say_in_short(tmp_path: Path) -> None:
+    told = {"conversation": "c1", "turn": 2, "history": [{"role": "user", "content": "Hi"}]}
+    metadata = {"turn_kind": "correction", "long": ["a", "list"], "part": "fit"}
+    write_cases(
+        tmp_path, "queries", [stored_case(Case(Query("c1#2", "?", told), ground_truth="No.", metadata=metadata))]
+    )
+    with closing(CaseFile(tmp_path, "queries")) as cases:
+        back = cases[0]
+    assert back.case.metadata == {"turn_kind": "correction", "part": "fit"}
+    assert back.case.labels == back.labels
+    # Measures that ask what a turn is must find it here: tables read their cases from this file.
+    assert measure_named("correction").applies(back.case) == ""
+
+
+def test_the_calls_that_a_case_expects_come_back_and_none_is_not_unsaid(tmp_path: Path) -> None:
+    said = (ExpectedTool("price", {"sku": "T-18", "n": [1, None]}), ExpectedTool("page"), ExpectedTool("stop", {}))
+    cases = [Case(Query(f"q{n}", "?"), tools=tools) for n, tools in enumerate((said, (), None))]
+    write_cases(tmp_path, "data", map(stored_case, cases))
+    with closing(CaseFile(tmp_path, "data")) as file:
+        assert [file[n].case.tools for n in range(3)] == [said, (), None]
+    place = CaseFile.place(tmp_path, "data")
+    place.write_text(place.read_text().replace('"price"', "7"))
+    with (
+        pytest.raises(DataError, match=r"data.jsonl:1: no case: ValueError: tools: call 1: name is missing"),
+        closing(CaseFile(tmp_path, "data")) as file,
+    ):
+        _ = file[0]
+
+
+# What was said before a turn, of rows that this package wrote and of others.
+
+PLACE = {"conversation": "c1", "turn": 2}
+SAID = [{"role": "user", "content": "How long?"}, {"role": "assistant", "content": "Sorry.", "failed": True}]
+
+
+def test_a_turn_has_what_was_said_before_it_and_which_reply_failed() -> None:
+    query = Query("c1#2", "?", {**PLACE, "history": SAID, "plan": "gold"})
+    assert chat_before(query) == [SaidMessage("user", "How long?"), SaidMessage("assistant", "Sorry.", failed=True)]
+    assert inputs_beside(query) == {"plan": "gold"}
+
+
+@pytest.mark.parametrize(
+    "history", ["a text", [1], [{"role": "user"}], [{"role": 1, "content": "x"}], {"role": "user"}]
+)
+def test_what_is_no_list_of_messages_stays_an_input(history: Any) -> None:
+    query = Query("c1#2", "?", {**PLACE, "history": history})
+    assert chat_before(query) == []
+    assert inputs_beside(query) == {"history": history}
+
+
+@pytest.mark.parametrize("inputs", [{"history": SAID}, {"history": SAID, "conversation": "c1"}, {}])
+def test_a_query_that_is_no_turn_keeps_all_its_inputs(inputs: dict[str, Any]) -> None:
+    assert chat_before(Query("q1", "?", inputs)) == []
+    assert inputs_beside(Query("q1", "?", inputs)) == inputs

@@ -34,8 +34,6 @@ from rag_harness.retrieval.retrievers import (
 from tests.hostile import CORPUS
 from tests.unit.hits import chunks_of
 
-# The rules: a turn takes over the words that it lacks, and one that is complete takes none.
-
 PAGES = (
     "The Ridge 2 tent weighs 3 kg. Renting the Ridge 2 costs €14 for a day.",
     "The Ridge 3 tent weighs 5 kg. Renting the Ridge 3 costs €18 for a day.",

@@ -35,8 +35,6 @@ from rag_harness.runs.judging import RowJudge
 from rag_harness.runs.trial import Trial
 from rag_harness.stats.agreement import variance_components
 
-# The loop keeps its limit and its order, delivers everything, and ends cleanly.
-
 Job = Callable[[], Coroutine[Any, Any, str]]
 
 

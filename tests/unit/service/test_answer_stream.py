@@ -35,8 +35,6 @@ from tests.unit.service.shipped import shipped_parts
 from tests.unit.service.streaming_model import streaming_model
 from tests.unit.studies.reliability.test_reliability import ANSWER, PAGES, Finds, made
 
-# An answer as events: in order, withdrawn where necessary, and ended when the client has left.
-
 QUERY = Query("q", "How long may I return a lamp?")
 SPLIT = ['{"answer"', ': "You can return a lamp', " within 45 days", ' [Source 1]."', "}"]
 

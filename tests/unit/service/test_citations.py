@@ -25,8 +25,6 @@ from rag_harness.studies.reliability_verification import claims_agreement
 from tests.unit.retrieval.chunking.test_chunking import Words
 from tests.unit.service.shipped import shipped_parts
 
-# Citations that open: the quote is always the document's own words, and the claim what stands before the mark.
-
 PAGE = """# Returns
 
 You can return a lamp within **45 days**. Boots are different.

@@ -12,6 +12,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
 
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.service.app_state import Options
@@ -24,15 +33,6 @@ from tests.unit.service.listened import serving
 schemathesis: Any = pytest.importorskip("schemathesis")
 requests: Any = pytest.importorskip("requests")
 
-from schemathesis import GenerationMode  # noqa: E402
-from schemathesis.checks import not_a_server_error  # noqa: E402
-from schemathesis.specs.openapi.checks import (  # noqa: E402
-    content_type_conformance,
-    negative_data_rejection,
-    response_schema_conformance,
-    status_code_conformance,
-    unsupported_method,
-)
 
 CHECKS: Any = (
     not_a_server_error,

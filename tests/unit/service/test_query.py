@@ -18,7 +18,7 @@ from rag_harness.core.types import Answer, Chunk, Decision, Hit, PipelineOutput,
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.monitoring import logging_to
 from rag_harness.service.schemas import Answered
-from tests.unit.service.observing.test_metrics import told
+from tests.unit.service.observing.test_observations import told
 from tests.unit.service.served import PAGES, client_of, said_by, serving_app, serving_of
 
 LAMP = Hit(Chunk("lamps.md#0", "lamps.md", "Lamps can be returned within 45 days.", 9, 46, ("Lamps",)), 0.9, 1)

@@ -34,8 +34,6 @@ from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.means import estimate
 from rag_harness.stats.prediction import ppi_mean
 
-# Agreement equals scikit-learn, scipy and the package krippendorff; an undefined value has a reason.
-
 verdicts = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=30)
 ratings = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=30)
 graded = st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0, 0.25, 0.5, 0.9, 1])), min_size=2, max_size=30)

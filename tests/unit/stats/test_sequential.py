@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from rag_harness.stats.sequential import EliminatedArm, Race, against, shown_worse
 
-# A race's claims are right together, at any time of looking, and are those of a race reckoned by hand.
-
 ABC = ("a", "b", "c")
 Unit = tuple[float, ...]
 

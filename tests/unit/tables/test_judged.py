@@ -23,8 +23,6 @@ from rag_harness.tables.summary import judge_said, maker_of, one_family, scoreca
 from tests.unit.rows import failed_row, make_row
 from tests.unit.suite_tables import tables_of
 
-# Judged scores in tables, and the scorecard that is read from them.
-
 CP, F, AR = NAMES = ("context_precision", "faithfulness", "answer_relevancy")
 WHO = Author("embedded", "embedded/alignment", "1")
 

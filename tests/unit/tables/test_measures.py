@@ -25,8 +25,6 @@ from rag_harness.tables.suite_table import CaseState, SuiteTable
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.suite_tables import case, golden_row, table_of, tables_of, write_run
 
-# The table of a suite: who counts, as what; all of it read from files.
-
 DIRECT, HOP, NEGATIVE = ({"query_type": name} for name in ("direct", "multi_hop", "negative"))
 FOUND, SECOND = case("q1", "a"), case("q2", "a", **HOP)
 NO_GOLD = case("q3", **NEGATIVE, answerable=False)

@@ -39,8 +39,6 @@ from tests.unit.rows import make_row
 from tests.unit.suite_tables import tables_of
 from tests.unit.tables.standing_tables import table
 
-# Every pair of experiments on every judged measure, and what is said where there is nothing to compare.
-
 CP, F, AR, FACTS = NAMES = ("context_precision", "faithfulness", "answer_relevancy", "factuality")
 WHO = Author("embedded", "embedded/alignment", "1")
 Values = Mapping[str, Mapping[str, Sequence[float]]]

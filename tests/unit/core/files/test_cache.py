@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import time
+import zlib
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.__main__ import main
+from rag_harness.core import cache as core_cache
 from rag_harness.core.cache import (
     CacheEntry,
     entries_of,
@@ -26,6 +31,8 @@ from rag_harness.core.cache import (
     used_bytes,
     write_kept,
 )
+from rag_harness.core.process_lock import LockHeldError, process_lock
+from rag_harness.runs.judging import _score
 
 # The cache: what is in it, when it was used last, and what goes.
 
@@ -259,3 +266,86 @@ def test_one_line_names_file_remedy_and_what_is_safe(number: int, to_do: str) ->
     assert to_do in said
     assert "kept in output/journal" in said
     assert "\n" not in said
+
+
+# Files of the cache that somebody has made: each is as good as none, or says what any score may say.
+
+POISON = {
+    "lists in lists": b"[" * 100_000,
+    "objects in objects": b'{"a":' * 100_000,
+    "a number of 5,000 digits": b"1" * 5_000,
+    "no UTF-8": b"\xff",
+    "nothing": b"",
+}
+NO_SCORE = [10**400, "1e999", "NaN", None, [], {}, "a number"]
+
+
+def poisoned(file: Path, content: bytes) -> Path:
+    packed = zlib.compress(content)
+    file.write_bytes(blake2b(packed, digest_size=16).digest() + packed)
+    return file
+
+
+@pytest.mark.parametrize("content", POISON.values(), ids=POISON)
+def test_what_cannot_be_read_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
+    assert read_kept(poisoned(tmp_path / "a.kept", content)) is None
+
+
+def test_a_small_file_that_holds_gigabytes_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core_cache, "_LARGEST", 1_000)
+    assert read_kept(poisoned(tmp_path / "a.kept", b'"' + b"a" * 10_000 + b'"')) is None
+    write_kept(tmp_path / "b.kept", {"a": "b" * 900})
+    assert read_kept(tmp_path / "b.kept") == {"a": "b" * 900}
+
+
+@pytest.mark.parametrize("value", NO_SCORE)
+def test_what_is_no_number_is_no_score(value: object) -> None:
+    found = _score([value, "", {}, False])
+    assert found is None or (value is None and found.value is None)
+    assert _score(value) is None
+
+
+# A lock that says who holds it, and that no process leaves behind.
+
+HOLDER = """
+import sys
+from pathlib import Path
+from rag_harness.core.process_lock import process_lock
+with process_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_second_is_told_who_holds_it_and_the_holder_leaves_nothing(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    for _ in range(2):
+        with (
+            process_lock(lock),
+            pytest.raises(LockHeldError, match=rf"^process {os.getpid()} on \S+$"),
+            process_lock(lock),
+        ):
+            pytest.fail("held by two")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_raised_inside_lets_it_go(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), process_lock(tmp_path / "lock"):
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    command = [sys.executable, "-c", HOLDER, str(lock)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(LockHeldError, match=f"process {holder.pid} on"), process_lock(lock):
+            pytest.fail("held by two")
+        holder.kill()
+        holder.wait(timeout=10)
+        assert lock.exists()
+        with process_lock(lock):
+            pass
+    assert not lock.exists()

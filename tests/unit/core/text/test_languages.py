@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rag_harness.core.text.language_detection import asked_language, shares, spoken, told, unruled
+from rag_harness.core.text.language_detection import asked_language, foreign, not_judged, shares, spoken, told, unruled
 from rag_harness.core.text.languages import LANGUAGES, has_rules
 from rag_harness.core.text.refusals import declines
-from rag_harness.core.text.sentences import sentence_texts
+from rag_harness.core.text.sentences import sentence_spans, sentence_texts
 from rag_harness.core.text.terms import answer_kind, terms
+from rag_harness.service.citations import document_sentences
 
 PROSE = {
     "de": "Die Rückgabefrist beträgt 45 Tage. Zurückgeschickte Artikel müssen unbenutzt sein, und der Käufer trägt "
@@ -171,3 +174,135 @@ def test_a_question_that_tells_nothing_is_english() -> None:
 def test_only_languages_without_rules_are_left_unjudged() -> None:
     assert unruled("Palautusaika on 45 päivää ja se ei ole pidempi kuin muut.") == "not judged: language fi"
     assert unruled(PROSE["de"]) == ""
+
+
+# Texts of another language are told, and nothing else is taken for one.
+
+LANGUAGE_GERMAN = "Die Rückerstattung dauert 5 Tage und wird auf die Karte gebucht, mit der Sie bezahlt haben."
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (LANGUAGE_GERMAN, "de"),
+        ("Das weiß ich nicht.", "de"),
+        ("Le remboursement est versé dans les cinq jours sur votre carte.", "fr"),
+        ("El reembolso se hace en cinco días y se paga con la tarjeta que usó.", "es"),
+        ("Il rimborso è fatto in cinque giorni con la carta che ha usato per il pagamento.", "it"),
+        ("O reembolso é feito em cinco dias e não é pago em dinheiro.", "pt"),
+        ("De terugbetaling duurt vijf dagen en wordt op uw kaart gestort.", "nl"),
+        ("Återbetalningen tar fem dagar och sätts in på kortet som du betalade med.", "sv"),
+        ("Zwrot trwa pięć dni i jest wypłacany na kartę, którą zapłacono, ale nie w gotówce.", "pl"),
+        ("Возврат занимает пять дней.", "ru"),
+        ("返金には5日かかります。", "ja"),
+        ("退款需要五天时间到账。", "zh"),
+        ("Tiền sẽ được hoàn lại trong năm ngày.", "vi"),
+        ("ค่าจัดส่งจะคืนภายในห้าวัน", "th"),
+        ("Τα χρήματα επιστρέφονται σε πέντε ημέρες.", "el"),
+        (f"`the` is set in the code of:\n```\nif the and of is in to: return for it\n```\n{LANGUAGE_GERMAN}", "de"),
+    ],
+)
+def test_another_language_is_told_by_its_words(text: str, language: str) -> None:
+    assert foreign(text) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "5 Tage.",
+        "Refunds take 5 days.",
+        "El Camino de Santiago is a route of the north.",
+        "Crème brûlée, tarte tatin",
+        "import os\nos.path.join(la, le, de)",
+        "SELECT * FROM la WHERE de = 1",
+        "~~~\nle = la.de(des, du)\n~~~",
+        "Die Hard is on at nine, and so is The Man.",
+        "She said « il est trop tard » before they left, and nobody in the room knew what that was to mean.",
+        "| De | En | La |\n|---|---|---|\n| 1 | 2 | 3 |\n| 4 | 5 | 6 |",
+        "$$ x_t = a\\, v + s\\, z_o, \\quad e_k = o - i $$",
+        "for i in range(en): del los[i]; print(os.path.join(de, i), file=out)",
+        "Die Rückerstattung heißt refund. It takes five days, and it goes to the card that you have paid with.",
+        "The Ω of the coil is 5 kΩ, α is 0.3 and β is 0.5.",
+    ],
+)
+def test_names_quotes_code_tables_and_what_is_short_are_not_foreign(text: str) -> None:
+    assert foreign(text) == ""
+
+
+def test_the_reason_names_the_first_text_that_is_not_judged() -> None:
+    assert not_judged("How long?", LANGUAGE_GERMAN) == "not judged: language de"
+    assert not_judged("How long?", "Five days.") == ""
+
+
+# One rule for the ends of sentences, on what people write.
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "Pay €4.90, e.g. Monday.",
+        "See Dr. Meier and Mr. Olson.",
+        "It is open Mon. to Fri. at ten.",
+        "Bring form No. 4, see Fig. 2 and p. 12.",
+        "C. Walton Musser patented it in the U.S. Patent Office.",
+        "Six weeks, i.e. forty-five days.",
+        "It is 1.5 m.",
+        "Come at 5 p.m. Friday.",
+        "Well... maybe.",
+        "He asked “why?” and left.",
+        "1. Fill in your name.",
+        "$$ d = v t. $$",
+        "It arrived! 🎉",
+        "???",
+    ],
+)
+def test_what_is_one_sentence_stays_whole(whole: str) -> None:
+    assert sentence_texts(whole) == [whole]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["Shops open at ten.", "They close at six."],
+        ["Is it free?", "No. Shipping costs €5."],
+        ["There is no no.", "The rest is yes."],
+        ["We ship until 5 p.m.", "The rest goes out on Monday."],
+        ["It waits 45 ms.", "The network needs 48 V.", "Simplified: switching is left out."],
+        ["*Model-free.*", "A method learns a policy."],
+        ["It is made by Pennock Inc.", "It lasts."],
+        ["`archive: false` opens it.", "`true` does not."],
+        ["退货期限为45天。", "费用由买方承担。"],
+        ["返品は45日以内です。", "送料は無料ですか？"],
+        ["One line", "another line"],
+    ],
+)
+def test_what_is_two_is_divided(pieces: list[str]) -> None:
+    assert sentence_texts(" ".join(pieces) if "line" not in pieces[0] else "\n".join(pieces)) == pieces
+
+
+def test_a_wrapped_sentence_goes_on_in_the_next_line_and_a_semicolon_may_end_one() -> None:
+    text = "Pay now; it is\ndue. Thank you."
+    assert len(list(sentence_spans(text))) == 3
+    assert len(list(sentence_spans(text, wrapped=True))) == 2
+    assert len(list(sentence_spans(text, wrapped=True, clauses=True))) == 3
+
+
+def test_the_abbreviations_are_those_of_the_language_that_the_text_is_in() -> None:
+    text = "Sperrige Waren, z. B. Anhänger, kommen später. Die Fassung gilt seit dem 3. März."
+    assert len(sentence_texts(text)) == len(sentence_texts(text, "de")) == 2
+    assert len(sentence_texts(text, "en")) > 2
+
+
+def test_headings_items_and_rows_of_a_document_are_sentences_of_their_own() -> None:
+    page = "# Returns\nSend it\nback. We pay.\n- One. Two.\n| a | b |\n"
+    found = [page[slice(*span)] for span in document_sentences(page, 0, len(page), wrapped=True)]
+    assert found == ["# Returns", "Send it\nback.", "We pay.", "- One.", "Two.", "| a | b |"]
+
+
+@given(st.text("aB1 .!?;…\n\"'”)。e$", max_size=60), st.booleans(), st.booleans())
+def test_sentences_stand_in_order_and_leave_out_blank_space_alone(text: str, wrapped: bool, clauses: bool) -> None:
+    found = list(sentence_spans(text, language="en", wrapped=wrapped, clauses=clauses))
+    kept = "".join(text[start:end] for start, end in found)
+    assert "".join(kept.split()) == "".join(text.split())
+    assert all(before[1] <= start < end for before, (start, end) in zip([(0, 0), *found], found, strict=False))

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from rag_harness.core.text.numbers import in_digits, in_words, number_said, share_stated, stated_values
 
-# Numbers in words are written in digits where they stand, and the text stays as long as it was.
-
 
 @pytest.mark.parametrize(
     ("words", "digits"),

@@ -13,8 +13,6 @@ from rag_harness.core.progress import LinesOfWork, ProgressText, listening, repo
 from rag_harness.models import array_store
 from rag_harness.models.array_store import CachedEmbedder
 
-# Long work reports its progress to listeners.
-
 
 def test_a_report_reaches_those_who_listen_and_nobody_else() -> None:
     heard: list[tuple[Any, ...]] = []

@@ -8,8 +8,6 @@ from rag_harness.core.errors import UnreadableError
 from rag_harness.data.loaders.html_pages import parse
 from rag_harness.retrieval.chunking.markdown import read_sections
 
-# Text that nobody would see is left out and counted, and text that is seen is kept.
-
 HIDES = [
     "hidden",
     "hidden=until-found",

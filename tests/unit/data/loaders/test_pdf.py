@@ -13,8 +13,6 @@ from rag_harness.data.loaders import pdf
 from rag_harness.data.loaders.pdf import parse, tables_in
 from tests.unit.data.loaders.pdfs import book, drawing, encrypted, packed, pages_of, stream
 
-# The text of a PDF, page by page; damaged ones say what is wrong with them.
-
 FIRST, SECOND = "Returns of lamps\nwithin 45 days (unused).", "The warranty lasts 2 years."
 
 

@@ -10,12 +10,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rag_harness.core.errors import PrerequisiteError
+from rag_harness.__main__ import main
+from rag_harness.core.errors import CriticalError, PrerequisiteError
 from rag_harness.diagnosis.tuning.outcome import read_outcome
 from rag_harness.diagnosis.tuning.tuner import Tuned
-from tests.unit.diagnosis.tuning.shop import SPACE, THINGS, Watched, questions, tuned, write_questions, write_shop
+from rag_harness.evaluation.measures import Score
+from rag_harness.records.scores import Author
+from rag_harness.runs.judging import JudgedRow, RowJudge
+from tests.unit.diagnosis.tuning.shop import SPACE as SHOP_SPACE
+from tests.unit.diagnosis.tuning.shop import THINGS, Watched, questions, tuned, write_questions, write_shop
 
-ANSWERS = SPACE.replace('"evidence_recall"', '"token_f1"')
+ANSWERS = SHOP_SPACE.replace('"evidence_recall"', '"token_f1"')
 
 
 class Raced(NamedTuple):
@@ -226,3 +231,121 @@ def test_figures_are_those_of_the_rows(shop: Path) -> None:
     # What was found first, for all of them, is no call.
     finalists = len({outcome.winner, outcome.today})
     assert outcome.calls == answered - finalists * outcome.questions[1] <= outcome.grid
+
+
+# ``rag-harness tune --dataset``: a public collection brings documents and questions.
+
+COLLECTION_SPACE = """
+objective = "ndcg@5"
+[parameters]
+retriever = ["dense", "bm25"]
+rerank = [false]
+"""
+DOCUMENTS = 12
+
+
+def test_a_collection_is_raced_on_by_its_own_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "beir" / "qrels").mkdir(parents=True)
+    numbers = range(DOCUMENTS)
+    docs = [{"_id": f"d{n}", "title": f"t{n}", "text": f"word{n} " * 3} for n in numbers]
+    asked = [{"_id": f"q{n}", "text": f"word{n}"} for n in numbers]
+    for name, lines in (("corpus", docs), ("queries", asked)):
+        (tmp_path / "beir" / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    judged = "".join(f"q{n}\td{n}\t1\n" for n in numbers)
+    (tmp_path / "beir" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
+    (tmp_path / "space.toml").write_text(COLLECTION_SPACE)
+    assert main(["tune", "space.toml", "--dataset", "beir:beir", "--profile", "mock"]) == 0
+    assert "6 questions to race on, 6 held out; no model answers" in capsys.readouterr().out
+    outcome = json.loads((tmp_path / "output" / "tune.json").read_text())
+    words = next(entry for entry in outcome["entries"] if entry["title"].startswith("bm25"))
+    assert words["figures"]["ndcg@5"]["value"] == 1.0
+
+
+# Races about what a judge says: each answer is judged once, and a judge that fails says nothing about a pipeline.
+
+SPACE = """
+objective = "faithfulness"
+[parameters]
+retriever = ["dense", "bm25"]
+top_k = [1, 2]
+rerank = false
+"""
+AUTHOR = Author("counting", "none", "1")
+
+
+@pytest.fixture
+def judged_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return write_shop(tmp_path, monkeypatch, SPACE)
+
+
+def judging(monkeypatch: pytest.MonkeyPatch, score: Score) -> list[tuple[str, str]]:
+    """Let every answer have this score; return what is judged."""
+    asked: list[tuple[str, str]] = []
+
+    async def row(self: RowJudge, row: Any, case: Any, measures: Any, find: Any, repeats: int = 0) -> JudgedRow:
+        asked.append((row.experiment, row.query_id))
+        better = row.experiment < "tune+8"
+        value = score if score.value is None else Score(score.value + 0.5 * better)
+        return JudgedRow(AUTHOR, {measure.name: value for measure in measures})
+
+    monkeypatch.setattr(RowJudge, "row", row)
+    return asked
+
+
+def test_the_figures_are_those_of_the_judge(judged_shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = judging(monkeypatch, Score(0.25))
+    outcome = tuned(judged_shop).outcome
+    assert len(asked) == len(set(asked)), "an answer is judged once"
+    for entry in outcome.entries:
+        if "faithfulness" in entry.figures:
+            assert entry.figures["faithfulness"].value == pytest.approx(0.75 if entry.name < "tune+8" else 0.25)
+    assert outcome.held_out is not None
+    assert outcome.held_out.winner.value in (0.25, 0.75)
+    assert outcome.asks_answers
+
+
+def test_an_answer_with_nothing_to_judge_counts_as_the_worst(
+    judged_shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judging(monkeypatch, Score(None, "no claims", undefined=True))
+    outcome = tuned(judged_shop).outcome
+    assert {entry.figures["faithfulness"].value for entry in outcome.entries if entry.figures} == {0.0}
+
+
+def test_a_judge_that_fails_ends_the_race_and_calls_nobody_worse(
+    judged_shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judging(monkeypatch, Score(None, "it timed out"))
+    with pytest.raises(CriticalError, match=r"faithfulness of tune.* was not judged: it timed out"):
+        tuned(judged_shop)
+    assert not (judged_shop / "output" / "tune.json").exists()
+
+
+def test_a_budget_that_the_judge_has_spent_ends_the_race(judged_shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judging(monkeypatch, Score(None, "not judged: budget: the next call may cost up to 1 USD"))
+    with pytest.raises(Exception, match="was spent before the first look"):
+        tuned(judged_shop)
+
+
+def test_scores_are_kept_and_judged_no_second_time(judged_shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = tuned(judged_shop).outcome
+    assert list((judged_shop / "output" / "derived" / "scores").glob("tune+*.jsonl"))
+    calls: list[str] = []
+    whole = RowJudge._turn
+
+    async def turn(self: RowJudge, row: Any, author: Any, material: Any, wanted: Any, find: Any, turn: int) -> Any:
+        known = {one.measure.name for one in wanted if find(row.experiment, _key(one, row, author)) is not None}
+        calls.extend(one.measure.name for one in wanted if one.measure.name not in known)
+        return await whole(self, row, author, material, wanted, find, turn)
+
+    monkeypatch.setattr(RowJudge, "_turn", turn)
+    again = tuned(judged_shop).outcome
+    assert again.entries == first.entries
+    assert calls == []
+
+
+def _key(one: Any, row: Any, author: Author) -> tuple[str, ...]:
+    return tuple(one.line(row, author, Score(0.0)).key)

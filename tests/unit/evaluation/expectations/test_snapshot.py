@@ -32,8 +32,6 @@ from rag_harness.records.expectations import (
 from tests.effort import bounded
 from tests.long_answers import LONG_ANSWERS
 
-# An answer beside the one that was kept: what counts as the same, what is said of a change, and the file.
-
 LAMP = "You can return a lamp within 45 days, if it is unopened."
 
 

@@ -2,7 +2,7 @@
 
     pip install "ragas==0.4.3" "langchain-community<0.4.2"
 
-Knows nothing of the harness. A case is what ``test_ragas_oracle`` makes; a score that is no number is null.
+Knows nothing of the harness. A case is what ``test_ragas`` makes; a score that is no number is null.
 """
 
 from __future__ import annotations

@@ -1,18 +1,22 @@
-"""Answers -> scores: in their order, bounded in flight; whatever a judge does is a line with a reason."""
+"""Answers -> scores: by ``rag-harness judge score``, in their order, each verdict asked for once."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag_harness.core.errors import DataError, PrerequisiteError, SettingsError
+from rag_harness.__main__ import main
+from rag_harness.core.errors import DataError, ModelCallError, PrerequisiteError, SettingsError
 from rag_harness.core.settings import Settings
 from rag_harness.evaluation.judges.answers import (
+    AnswerLine,
     AskedMeasures,
     GivenAnswer,
     JudgedAnswer,
@@ -22,9 +26,18 @@ from rag_harness.evaluation.judges.answers import (
     read_answers,
     score_file,
 )
+from rag_harness.evaluation.judges.fused import FusedJudge, create
 from rag_harness.evaluation.measures import Score
-from rag_harness.evaluation.measures.opinion import Material
+from rag_harness.evaluation.measures.opinion import Material, Usefulness
+from rag_harness.models.array_store import ArrayStore
+from rag_harness.models.endpoints import Endpoints
+from rag_harness.pipelines.parts import RunParts
+from tests.unit import virtual_time
 from tests.unit.evaluation.judges.answers import Obeying, line, written
+from tests.unit.evaluation.judges.rows import OPENING, REFUNDS, RETURNS, ROW
+from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts
+
+# Answers -> scores: in their order, bounded in flight; whatever a judge does is a line with a reason.
 
 # Answers -> scores: in their order, bounded in flight; whatever a judge does is a line with a reason.
 
@@ -257,3 +270,250 @@ def test_a_file_without_answers_is_refused(tmp_path: Path, content: bytes) -> No
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert problems(tmp_path / "gone.jsonl")[0].startswith("No file")
+
+
+# `rag-harness judge score`: exit status, and what the terminal says.
+
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "judged-scores.md"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAG_PROFILE", "mock")
+    return tmp_path
+
+
+def test_scores_and_a_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(
+        folder,
+        line("a", answer="It is so."),
+        line("b", answer="Never seen anywhere."),
+        line("c", answer="I don't know."),
+    )
+    assert (
+        main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl", "--measures", "faithfulness, answer_relevancy"])
+        == 0
+    )
+    assert capsys.readouterr().out.split("\n") == [
+        "faithfulness: 0.500 (n = 2)",
+        "  1 undefined: an abstention, which claims nothing",
+        "answer_relevancy: 0.000 (n = 3)",
+        "judged by mock/word-overlap (words and vectors compared, no LLM)",
+        "scores: scores.jsonl",
+        "",
+    ]
+    assert [json.loads(one)["id"] for one in (folder / "scores.jsonl").read_text().splitlines()] == ["a", "b", "c"]
+
+
+def test_where_nothing_could_be_measured_it_ends_with_1(folder: Path) -> None:
+    written(folder, line(contexts=[]))
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl", "--measures", "faithfulness"]) == 1
+    assert json.loads((folder / "scores.jsonl").read_text())["scores"] == {"faithfulness": None}
+
+
+def test_the_example_on_the_page(folder: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (command,) = re.findall(r"^    rag-harness (.*)", page, re.MULTILINE)
+    (folder / "answers.jsonl").write_text(example)
+    assert main(command.split()) == 0
+    said = json.loads((folder / "scores.jsonl").read_text())
+    fields = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", page, re.MULTILINE))))
+    assert list(said["scores"]) == command.split()[-1].split(",")
+    assert set(AnswerLine.model_fields) <= fields
+    assert all(f"`{name}`" in page for name in said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--measures", "recall@5"], "no judged measure"),
+        (["--judge", "embeded"], "Unknown judge 'embeded'"),
+        (["--mode", "nonsense"], "mode is 'nonsense'"),
+    ],
+)
+def test_what_cannot_run_ends_with_2_and_writes_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    written(folder, line())
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not (folder / "scores.jsonl").exists()
+
+
+def test_a_judge_that_cannot_be_asked_is_named_before_anything_is_read(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(settings: Settings) -> None:
+        raise PrerequisiteError(f"no key for {settings.judge_model} at {settings.judge_base_url}")
+
+    monkeypatch.setattr("rag_harness.evaluation.judges.traits.check_judge", refuse)
+    named = ["--judge-model", "gpt-5", "--judge-base-url", "https://judge.example"]
+    assert main(["judge", "score", "gone.jsonl", "-o", "scores.jsonl", *named]) == 2
+    assert capsys.readouterr().err == "no key for gpt-5 at https://judge.example\n"
+
+
+@pytest.mark.parametrize("contexts", [["It is so."], None])
+def test_what_was_opened_is_closed_and_what_waits_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, contexts: list[str] | None
+) -> None:
+    ended: list[str] = []
+
+    async def close(_: Endpoints) -> None:
+        ended.append("closed")
+
+    monkeypatch.setattr(Endpoints, "aclose", close)
+    monkeypatch.setattr(RunParts, "flush", lambda _: ended.append("written"))
+    written(folder, line(contexts=contexts))
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl"]) == (0 if contexts else 2)
+    assert ended == ["closed", "written"]
+
+
+def test_malformed_answers_leave_older_scores_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "scores.jsonl").write_text("older")
+    written(folder, {"id": 1})
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl"]) == 2
+    assert capsys.readouterr().err.startswith("answers.jsonl:1: question: Field required\n")
+    assert (folder / "scores.jsonl").read_text() == "older"
+
+
+def test_an_answer_in_a_conversation_is_judged_in_it(folder: Path) -> None:
+    history = [{"role": "user", "content": "Do you sell lamps?"}, {"role": "assistant", "content": "Yes."}]
+    told: Any = {"history": history, "turn_kind": "underspecified", "earlier_contexts": [["Lamps cost five euros."]]}
+    written(folder, line(answer="Lamps cost five euros. Moons consist of cheese.", contexts=["Nothing."], **told))
+    names = "retention,asks_back,carried_faithfulness"
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl", "--measures", names]) == 0
+    said = json.loads((folder / "scores.jsonl").read_text())
+    assert said["scores"] == {"retention": 1.0, "asks_back": None, "carried_faithfulness": 0.5}
+    assert "words do not tell" in said["reasons"]["asks_back"]
+
+
+def test_an_answer_that_stands_alone_has_none_of_the_measures_of_turns(folder: Path) -> None:
+    written(folder, line())
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl", "--measures", "carried_faithfulness"]) == 1
+    assert json.loads((folder / "scores.jsonl").read_text())["undefined"] == ["carried_faithfulness"]
+
+
+def test_a_history_that_cannot_be_read_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(folder, line(history=[{"role": "system", "content": "x"}]))
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl"]) == 2
+    assert "answers.jsonl:1: history.0.role" in capsys.readouterr().err
+
+
+# A verdict on a chunk is asked for once: by experiments at once, one after the other, and by later runs.
+
+E3 = replace(ROW, contexts=(RETURNS, OPENING))
+E4 = replace(ROW, contexts=(REFUNDS, OPENING, RETURNS, REFUNDS))
+
+
+async def useful(judge: FusedJudge, *rows: Any) -> list[Sequence[Usefulness]]:
+    return await asyncio.gather(*(judge.opinion(row, ["usefulness"]).usefulness() for row in rows))
+
+
+def values(said: Sequence[Usefulness]) -> list[float | None]:
+    return [each.value for each in said]
+
+
+def test_two_experiments_at_once_ask_about_each_chunk_once() -> None:
+    chat = Chat(seconds=1.0)
+    e3, e4 = virtual_time.run(useful(create(as_parts(Parts(chat))), E3, E4))
+    assert [asked.numbered("passage") for asked in chat.asked] == [[RETURNS, OPENING], [REFUNDS]]
+    assert (values(e3), values(e4)) == ([1.0, 0.0], [1.0, 0.0, 1.0, 1.0])
+
+
+def test_a_later_run_asks_about_none_and_another_question_about_all(tmp_path: Path) -> None:
+    stores = [ArrayStore([], tmp_path) for _ in range(3)]
+    first, later, other = Chat(), Chat(), Chat()
+    asyncio.run(useful(create(as_parts(Parts(first, kept=stores[0]))), E4))
+    stores[0].flush()
+    found = asyncio.run(useful(create(as_parts(Parts(later, kept=stores[1]))), E3))
+    asyncio.run(useful(create(as_parts(Parts(other, kept=stores[2]))), replace(E3, question="When?")))
+    assert (len(first.asked), len(later.asked), len(other.asked)) == (1, 0, 1)
+    assert values(found[0]) == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("change", [{"question": "When?"}, {"ground_truth": REFUNDS}, {"contexts": (f"{RETURNS} ",)}])
+def test_what_belongs_to_the_key(change: dict[str, Any]) -> None:
+    chat = Chat()
+    judge = create(as_parts(Parts(chat)))
+    asyncio.run(useful(judge, replace(E3, contexts=(RETURNS,))))
+    asyncio.run(useful(judge, replace(E3, **{"contexts": (RETURNS,), **change})))
+    assert len(chat.asked) == 2
+
+
+def test_verdicts_belong_to_one_model_and_its_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rag_harness.evaluation.judges import client as judge_chat
+
+    parts = Parts()
+    asyncio.run(useful(create(as_parts(parts)), E3))
+    monkeypatch.setattr(judge_chat, "prompt", lambda name: f"another {name}")
+    asyncio.run(useful(create(as_parts(parts)), E3))
+    (kind, model, revision), (_, _, other) = parts.opened
+    assert (kind, model) == ("judged", "scripted/judge")
+    assert revision != other
+
+
+@pytest.mark.parametrize(("mode", "asked_later"), [("record", 0), ("live", 1)])
+def test_a_verdict_that_could_not_be_had_stays_so_in_a_run_and_in_a_recording(mode: str, asked_later: int) -> None:
+    kept = ArrayStore([])
+    chat = Chat(useful=[{"verdicts": []}] * 2)
+    settings = Settings(mode=mode)
+    judge = create(as_parts(Parts(chat, settings, kept=kept)))
+    found = asyncio.run(useful(judge, E3, E3)) + asyncio.run(useful(judge, E3))
+    assert {each.reason for said in found for each in said} == {"the judge gave no verdict for it"}
+    assert len(chat.asked) == 2
+    assert values(asyncio.run(useful(judge, E4))[0]) == [1.0, None, None, 1.0]
+    assert chat.asked[-1].numbered("passage") == [REFUNDS]
+    later = Chat()
+    again = asyncio.run(useful(create(as_parts(Parts(later, settings, kept=kept))), E3))
+    assert len(later.asked) == asked_later
+    assert values(again[0]) == ([None, None] if mode == "record" else [1.0, 0.0])
+    assert mode == "live" or again[0][0].reason == "the judge gave no verdict for it"
+
+
+def test_who_waits_for_a_call_that_fails_hears_of_it_and_the_next_asks_again() -> None:
+    chat = Chat(seconds=1.0, useful=[ModelCallError("down")])
+    judge = create(as_parts(Parts(chat)))
+
+    async def judged() -> tuple[list[Any], list[Any]]:
+        opinions = [judge.opinion(E3, ["usefulness"]).usefulness() for _ in range(2)]
+        failed = await asyncio.gather(*opinions, return_exceptions=True)
+        return failed, await useful(judge, E3)
+
+    failed, found = virtual_time.run(judged())
+    assert [str(error) for error in failed] == ["down", "down"]
+    assert values(found[0]) == [1.0, 0.0]
+
+
+def test_a_row_that_is_cancelled_does_not_take_the_call_from_others() -> None:
+    chat = Chat(seconds=1.0)
+    judge = create(as_parts(Parts(chat)))
+
+    async def judged() -> list[Sequence[Usefulness]]:
+        first = asyncio.create_task(useful(judge, E3))
+        await asyncio.sleep(0.5)
+        second = asyncio.create_task(useful(judge, E3))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        return await second
+
+    assert values(virtual_time.run(judged())[0]) == [1.0, 0.0]
+    assert len(chat.asked) == 1
+
+
+def test_waiting_for_another_rows_call_is_not_ones_own_time() -> None:
+    from rag_harness.core.concurrency import Deadline
+
+    chat = Chat(seconds=5.0)
+    judge = create(as_parts(Parts(chat)))
+
+    async def judged() -> list[Sequence[Usefulness]]:
+        loop = asyncio.get_running_loop()
+        first = asyncio.create_task(useful(judge, E3))
+        await asyncio.sleep(1.0)
+        found = await Deadline(2.0, clock=loop.time).bound(useful(judge, E3))
+        await first
+        return found
+
+    assert values(virtual_time.run(judged())[0]) == [1.0, 0.0]

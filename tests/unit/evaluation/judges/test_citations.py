@@ -37,8 +37,6 @@ from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts, run_jud
 from tests.unit.evaluation.judges.test_fused import judge_rows, judging
 from tests.unit.evaluation.measures.judged.opinions import judged_measure
 
-# Citation marks are no claims: they come off before an answer is judged and come back as citations.
-
 CONTEXTS = ("Returns are free.", "Refunds take 7 days.")
 
 

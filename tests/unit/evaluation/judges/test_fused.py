@@ -35,10 +35,8 @@ from rag_harness.pipelines.parts import RunParts
 from tests.unit import virtual_time
 from tests.unit.evaluation.judges.rows import CP_F_AR, FAITHFULNESS, OPENING, REFUNDS, RETURNS, ROW
 from tests.unit.evaluation.judges.scripted import Asked, Chat, Embedder, Parts, as_parts, honest, sentences
-from tests.unit.models.chat.test_openai import event, stream
+from tests.unit.models.chat.test_openai_chat import event, stream
 from tests.unit.server import Reply, Server, refusal, serving
-
-# The fused judge: what it asks, how often, how long in a row, and what it makes of the replies.
 
 T = TypeVar("T")
 Judgement = tuple[Verdicts, Sequence[Usefulness], Relevancy]

@@ -54,8 +54,6 @@ from rag_harness.records.expectations import (
 from tests.unit.evaluation.judges.rows import ROW
 from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts, run_judge
 
-# Criteria in words: what the fused judge asks and makes of replies, and which ones a judge without an LLM answers.
-
 
 def of_run(judge: Judge) -> Judge:
     return run_judge(judge, Parts(vectors=cast("Any", MockEmbedder())))

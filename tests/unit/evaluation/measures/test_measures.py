@@ -32,8 +32,6 @@ from rag_harness.tables.suite_table import SuiteTable
 from tests.unit.rows import failed_row, make_chunk, make_row
 from tests.unit.suite_tables import case_of, golden_row, table_of, tables_of
 
-# Answers that say what only a superseded page says, and prompts that say both.
-
 PLAN = Path(__file__).parents[4] / "data" / "kb" / "structure.json"
 WINDOW = {
     "outdated_statement": "Most items can be returned within 30 days.",

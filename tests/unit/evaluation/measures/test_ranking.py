@@ -23,8 +23,6 @@ from rag_harness.evaluation.measures.ranking_arrays import first_hits
 from rag_harness.records.document_ranking import document_of, place_documents, ranking_of
 from tests.unit.rows import make_chunk, make_row
 
-# The ranking measures agree with trec_eval, by way of ir-measures, on whatever hypothesis thinks of.
-
 Run = dict[str, list[str]]
 Qrels = dict[str, dict[str, int]]
 Scores = dict[str, dict[str, float]]

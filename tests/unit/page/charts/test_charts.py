@@ -21,8 +21,6 @@ from rag_harness.page.charts.plots import Better
 from tests.unit.page.charts.examples import ANY, EXAMPLES, HOSTILE
 from tests.unit.page.charts.shapes import arcs, shapes, texts, view_box
 
-# Geometry says what the numbers say: rising, in proportion, all of it there.
-
 _values = st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=12)
 _positive = st.lists(st.floats(0.01, 1e4), min_size=1, max_size=8)
 _few = settings(max_examples=25)

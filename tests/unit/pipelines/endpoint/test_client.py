@@ -1,19 +1,34 @@
+"""Services asked over HTTP and MCP, and what becomes of their answers."""
+
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rag_harness.core.errors import BudgetError, CriticalError, PrerequisiteError, RecordingMissError, SettingsError
-from rag_harness.core.settings.endpoints import EndpointSpec
+from rag_harness.core.errors import (
+    BudgetError,
+    CriticalError,
+    ModelCallError,
+    ModelOutputError,
+    PrerequisiteError,
+    RagHarnessError,
+    RecordingMissError,
+    SettingsError,
+)
+from rag_harness.core.settings.endpoints import AnswerPaths, EndpointSpec
 from rag_harness.core.settings.loading import load_settings
-from rag_harness.core.types import Query, Usage
+from rag_harness.core.types import Chunk, Hit, Query, Usage
 from rag_harness.models.calls import asked_again
 from rag_harness.models.throttling import Budget, Meter
+from rag_harness.pipelines.endpoint.answer import AnswerReader, Context, ServiceAnswer, answer_of, finish_reason_of
 from rag_harness.pipelines.endpoint.exchange import Exchange
+from rag_harness.pipelines.user_pipelines import declined
+from tests.unit.pipelines.endpoint.mcp_server import McpServer, text_result
 from tests.unit.pipelines.endpoint.services import QUERY, Service
-from tests.unit.server import Reply, as_json, serving
+from tests.unit.server import Reply, as_json, refusal, serving
 
 SAID = {
     "answer": "You can return a lamp within 45 days.",
@@ -263,3 +278,211 @@ def test_a_run_without_documents_asks_all_the_same(tmp_path: Path) -> None:
     with serving(as_json(SAID)) as server:
         output = Service(tmp_path, f'url = "{server.url}/query"\n{READ}').ask()
     assert output.stages[0].detail == {"placed": {"nothing": 1}}
+
+
+TOOL = 'kind = "mcp"\ntool = "ask"\n'
+STRUCTURED = '[read]\nanswer = "structuredContent.answer"\ncontexts = "structuredContent.contexts"\n'
+
+
+def asked(folder: Path, result: dict[str, Any], more: str = "", **about: Any) -> tuple[Any, list[dict[str, Any]]]:
+    with serving() as server:
+        server.__class__ = McpServer
+        vars(server).update(result=result, **about)
+        service = Service(folder, f'url = "{server.url}/mcp"\n{TOOL}{more}')
+        try:
+            return service.ask_all(QUERY, QUERY), server.requests
+        except RagHarnessError as error:
+            return error, server.requests
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_tool_is_called_after_one_hello(tmp_path: Path, streams: bool) -> None:
+    outputs, requests = asked(tmp_path, text_result("45 days"), streams=streams)
+    assert [output.answer.text for output in outputs] == ["45 days", "45 days"]
+    assert [each["method"] for each in requests][:2] == ["initialize", "notifications/initialized"]
+    assert [each["method"] for each in requests].count("initialize") == 1
+    assert requests[-1]["params"] == {"name": "ask", "arguments": {"query": QUERY.text}}
+
+
+def test_structured_content_is_read_and_so_is_an_object_in_the_text(tmp_path: Path) -> None:
+    said = {"answer": "45 days", "contexts": ["one"]}
+    outputs, _ = asked(tmp_path, text_result("…", structuredContent=said), STRUCTURED)
+    assert (outputs[0].answer.text, outputs[0].context[0].chunk.text) == ("45 days", "one")
+    outputs, _ = asked(tmp_path, text_result('{"answer": "45 days", "contexts": []}'), STRUCTURED)
+    assert outputs[0].answer.text == "45 days"
+
+
+def test_a_session_that_was_forgotten_is_made_again(tmp_path: Path) -> None:
+    outputs, requests = asked(tmp_path, text_result("45 days"), forgets=1)
+    assert outputs[0].answer.text == "45 days"
+    assert [each["method"] for each in requests].count("initialize") == 2
+
+
+def test_calls_that_learn_at_once_that_the_session_is_over_go_on_in_a_new_one(tmp_path: Path) -> None:
+    outputs, requests = asked(tmp_path, text_result("45 days"), forgets=2)
+    assert [output.answer.text for output in outputs] == ["45 days", "45 days"]
+    assert [each["method"] for each in requests].count("initialize") in (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "said"),
+    [
+        (text_result("no index", isError=True), ModelCallError, "the tool says that it failed: no index"),
+        ({"error": {"code": -32602, "message": "Unknown tool"}}, ModelCallError, "refused: Unknown tool (code -32602)"),
+        ({"result": []}, ModelOutputError, "no JSON-RPC result"),
+        ({"result": {"content": "text"}}, ModelOutputError, "no result of a tool"),
+        (text_result(""), ModelOutputError, "expected an answer"),
+    ],
+)
+def test_what_goes_wrong_is_named(tmp_path: Path, result: dict[str, Any], kind: type[Exception], said: str) -> None:
+    error, _ = asked(tmp_path, result)
+    assert isinstance(error, kind)
+    assert said in str(error)
+
+
+def test_no_server_at_that_address_ends_the_run(tmp_path: Path) -> None:
+    with serving(refusal(404, "nothing here")) as server, pytest.raises(CriticalError, match="404"):
+        Service(tmp_path, f'url = "{server.url}/mcp"\n{TOOL}').ask()
+
+
+SERVICE_ANSWER_SAID: Any = {
+    "answer": "45 days",
+    "contexts": [
+        {"text": "one", "id": 7, "document": "returns.md", "score": 0.5},
+        {"text": "two", "meta": {"source": "b.md"}},
+        "three",
+    ],
+    "sure": 0.75,
+    "verdict": "pass",
+    "usage": {"in": 12, "out": 3},
+    "none": None,
+    "error": None,
+}
+
+
+def reader(**paths: str) -> AnswerReader:
+    return AnswerReader(AnswerPaths(**paths), "my_service")
+
+
+def test_everything_that_can_be_said_is_read() -> None:
+    found = reader(
+        contexts="contexts",
+        document="document?",
+        confidence="sure",
+        decision="verdict",
+        usage_prompt="usage.in",
+        usage_completion="usage.out",
+        error="error",
+    ).read(SERVICE_ANSWER_SAID)
+    first, second, third = found.contexts
+    assert first == Context("one", "7", "returns.md", 0.5)
+    assert (second, third) == (Context("two"), Context("three"))
+    assert (found.answer, found.confidence, found.decision) == ("45 days", 0.75, "pass")
+    assert (found.usage_prompt, found.usage_completion) == (12, 3)
+
+
+def test_the_items_of_a_list_may_stand_apart() -> None:
+    found = reader(contexts="$.contexts[0,1].text").read(SERVICE_ANSWER_SAID)
+    assert [context.text for context in found.contexts] == ["one", "two"]
+    assert reader(contexts="$.nowhere[*]?").read(SERVICE_ANSWER_SAID).contexts == ()
+    groups = {"answer": "x", "groups": [{"hits": ["a", "b"]}, {"hits": ["c"]}]}
+    assert [context.text for context in reader(contexts="$.groups[*].hits").read(groups).contexts] == ["a", "b", "c"]
+    assert reader(contexts="none").read(SERVICE_ANSWER_SAID).contexts == ()
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (
+            {"answer": "reply"},
+            "read.answer = 'reply' finds nothing in the answer. At $ there is an object with 'answer'",
+        ),
+        (
+            {"answer": "contexts"},
+            "finds a list of 3, first an object with 'text', 'id', 'document', 'score'; expected text",
+        ),
+        ({"answer": "sure"}, "finds the number 0.75; expected text"),
+        ({"answer": "none"}, "finds null; expected text"),
+        ({"answer": "$.contexts[0,1].text"}, "expected one thing; the path finds several"),
+        ({"contexts": "answer"}, "finds text: '45 days'; expected a list"),
+        ({"contexts": "usage"}, "finds an object with 'in', 'out'; expected a list"),
+        ({"contexts": "hits"}, "read.contexts = 'hits' finds nothing"),
+        ({"contexts": "contexts", "text": "body"}, "context 1: read.text = 'body' finds nothing. At $ there is an"),
+        ({"contexts": "contexts", "score": "text"}, "read.score = 'text' finds text: 'one'; expected a number"),
+        ({"contexts": "$.usage.*"}, "context 1 is the number 12, and nothing is read of it: text = 'text?', id"),
+        ({"confidence": "usage.in"}, "expected a number from 0 to 1"),
+        ({"confidence": "verdict"}, "expected a number"),
+        ({"decision": "sure"}, "expected text"),
+        ({"usage_prompt": "sure"}, "expected a whole number"),
+        ({"citations": "answer"}, "expected a list of places"),
+        ({"citations": "contexts"}, "expected a list of places"),
+        ({"abstained": "sure"}, "expected true or false"),
+    ],
+)
+def test_what_is_missing_or_of_another_kind_is_named(paths: dict[str, str], said: str) -> None:
+    with pytest.raises(ModelOutputError) as error:
+        reader(**paths).read(SERVICE_ANSWER_SAID)
+    assert said in str(error.value)
+    assert error.value.raw.startswith('{"answer": "45 days"')
+
+
+def test_an_empty_answer_is_none_unless_it_may_be() -> None:
+    with pytest.raises(ModelOutputError, match=r"expected an answer. Where it may be empty: answer\?"):
+        reader().read({"answer": " "})
+    assert reader(answer="answer?").read({"answer": ""}).answer == ""
+    assert reader(answer="answer?").read({}).answer == ""
+
+
+def test_an_error_of_the_service_is_its_own() -> None:
+    with pytest.raises(ModelCallError, match="my_service says that it failed: no index"):
+        reader(error="error").read({"answer": "x", "error": {"message": "no index"}})
+    with pytest.raises(ModelCallError, match="busy"):
+        reader(error="error").read({"error": "busy"})
+    assert reader(error="error").read({"answer": "x"}).answer == "x"
+
+
+def test_fields_are_shown_one_by_one() -> None:
+    fields = {field.name: field for field in reader(answer="reply", confidence="sure").fields(SERVICE_ANSWER_SAID)}
+    assert "finds nothing" in fields["answer"].problem
+    assert fields["confidence"].value == 0.75
+
+
+def test_usage_never_fails() -> None:
+    paths = reader(usage_prompt="usage.in", usage_completion="verdict")
+    assert paths.usage(SERVICE_ANSWER_SAID) == Usage(12, 0, calls=1)
+    assert reader(usage_prompt="nowhere").usage([]) == Usage(0, 0, calls=1)
+
+
+def hits(*documents: str) -> list[Hit]:
+    return [Hit(Chunk(f"{name}#{n}", name, "t"), 1.0, n) for n, name in enumerate(documents, 1)]
+
+
+def test_citations_are_places_or_names() -> None:
+    said = ServiceAnswer("x", (Context("a", "c1", "a.md"), Context("b", "c2", "b.md")), (2, "c1", "b.md", "x.md", 9))
+    answer = answer_of(said, hits("a.md", "b.md"))
+    assert (answer.citations, answer.invalid_citations) == ((2, 1), (3, 9))
+
+
+def test_without_a_path_the_sources_that_the_text_names_are_cited() -> None:
+    answer = answer_of(ServiceAnswer("so [Source 2], but [Source 5]"), hits("a.md", "b.md"))
+    assert (answer.citations, answer.invalid_citations) == ((2,), (5,))
+
+
+def test_abstaining_is_said_by_the_service_or_in_the_usual_words() -> None:
+    assert declined(answer_of(ServiceAnswer("I don't know."), ()))
+    assert not answer_of(ServiceAnswer("I don't know.", abstained=False), ()).abstained
+    assert answer_of(ServiceAnswer("Sorry!", abstained=True), ()).abstained
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({"choices": [{"finish_reason": "length"}]}, "length"),
+        ({"stop_reason": "max_tokens"}, "max_tokens"),
+        ({"choices": [], "finish_reason": None}, ""),
+        ({"choices": "odd"}, ""),
+        (["a list"], ""),
+    ],
+)
+def test_why_a_model_stopped_is_read_as_the_usual_apis_say_it(document: Any, reason: str) -> None:
+    assert finish_reason_of(document) == reason

@@ -18,8 +18,6 @@ from rag_harness.pipelines.otel.steps import MOST_SPANS, FoundDocument, SeenStep
 from tests.effort import instructions
 from tests.unit.pipelines.otel.spans import genai, model, reranker, search, span
 
-# What a trace tells becomes steps, hits and context; what it should tell and does not is an error with its reason.
-
 LAMP = "You can return a lamp within 45 days of its delivery"
 BULB = "You can return a bulb within 10 days of its delivery"
 RUG = "Rugs are sent by freight to every address on the mainland"

@@ -26,8 +26,6 @@ from rag_harness.tables.gate_states import gates_state
 from rag_harness.tables.summary import verdict_json
 from tests.unit.tables.standing_tables import kinds, table
 
-# Gates: what may be written, what it means, and that none is green on part of the data.
-
 KNOWN = KnownNames(
     names={"golden", "e2", "e3"},
     slices={"query_type": {"direct", "multi_hop"}, "difficulty": ()},

@@ -34,8 +34,6 @@ from rag_harness.stats.distributions import binomial_distribution
 from tests.unit.evaluation.judges.calibration.runs import JUDGE, write_judged, write_run_file
 from tests.unit.runs.gates.test_gates import KNOWN, Scores, gates, of
 
-# Gates that need evidence: neither green nor red on what the cases do not show, with what would settle it.
-
 SHARES = [0.5, 1.0, 0.75, 1.0, 0.25] * 20
 
 

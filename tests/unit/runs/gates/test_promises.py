@@ -15,8 +15,6 @@ from rag_harness.runs.gates.early_stopping import EarlyStop
 from rag_harness.runs.gates.grammar import Promise
 from tests.unit.runs.gates.test_gates import KNOWN, Scores, gates, of
 
-# Promises over repeats: what may be written, and what a run must have for them.
-
 
 @pytest.mark.parametrize(
     ("text", "over", "measure"),

@@ -19,7 +19,7 @@ from rag_harness.service.monitoring import Metrics
 from rag_harness.service.observations import spans_of
 from rag_harness.service.schemas import Answered, Asked, Doc, Health
 from tests.unit.service.observing.seen import seen
-from tests.unit.service.observing.test_metrics import told
+from tests.unit.service.observing.test_observations import told
 
 DOCS = Path(__file__).parents[4] / "docs"
 

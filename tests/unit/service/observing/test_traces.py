@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
+from rag_harness.core.errors import CriticalError, ModelCallError
 from rag_harness.core.log import log
+from rag_harness.core.types import PipelineOutput, Query
+from rag_harness.pipelines.trace import Trace
 from rag_harness.service import traces as traces_module
 from rag_harness.service.database import Database
 from rag_harness.service.observations import trace_ids
 from rag_harness.service.traces import DAY, KeptAnswers, Traces
 from tests.unit.service.observing.seen import SECRET_WORDS, TRACEPARENT, output, seen
+from tests.unit.service.observing.test_observations import told
+from tests.unit.service.served import said_by, serving_app
 
 Work = Callable[[Traces, Database], Awaitable[None]]
 
@@ -358,3 +365,98 @@ def answers_of(folder: Path, work: Any, days: int = 30, content: bool = False) -
             database.close()
 
     return asyncio.run(doing())
+
+
+def test_an_id_is_drawn_for_each_question() -> None:
+    drawn = {trace_ids().trace_id for _ in range(100)}
+    assert len(drawn) == 100
+    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in drawn)
+
+
+def test_a_traceparent_is_continued_where_spans_go_and_never_names_what_is_kept_here() -> None:
+    one, other = trace_ids(TRACEPARENT), trace_ids(TRACEPARENT)
+    assert (one.exported, one.parent, one.sampled) == ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", True)
+    assert len({one.trace_id, other.trace_id, one.exported}) == 3
+
+
+def test_a_client_may_ask_that_nothing_is_exported() -> None:
+    assert not trace_ids(f"{TRACEPARENT[:-2]}00").sampled
+    assert not trace_ids(f"{TRACEPARENT[:-2]}02").sampled
+
+
+def test_a_newer_version_of_the_header_is_read_as_far_as_it_is_known() -> None:
+    assert trace_ids(f"cc{TRACEPARENT[2:]}-what-comes").parent == "b7ad6b7169203331"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "nonsense",
+        TRACEPARENT.upper(),
+        f"ff{TRACEPARENT[2:]}",
+        f"{TRACEPARENT}-more",
+        f"00-{'0' * 32}-b7ad6b7169203331-01",
+        f"00-0af7651916cd43dd8448eb211c80319c-{'0' * 16}-01",
+        TRACEPARENT[:-1],
+    ],
+)
+def test_what_is_malformed_counts_as_absent(header: str | None) -> None:
+    ids = trace_ids(header)
+    assert ids.exported == ids.trace_id
+    assert (ids.parent, ids.sampled) == ("", True)
+
+
+# A question without an answer leaves a trace, too: where it failed and how, not what was said about it.
+
+
+class Fails:
+    """A pipeline that fails in its stage ``generate``."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        trace = Trace()
+        with trace.stage("retrieve"):
+            pass
+        with trace.stage("generate"):
+            raise self.error
+
+
+async def asked(folder: Path, error: Exception) -> tuple[dict[str, Any], dict[str, float]]:
+    """Ask one question; return its trace, and the metrics."""
+    async with serving_app(folder, said_by(Fails(error))) as (app, service):
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+            answered = await client.post("/query", json={"query": "lamps?"})
+            trace = await client.get(f"/traces/{answered.headers['x-request-id']}")
+            return trace.json(), told(service.metrics)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (ModelCallError("the key quokka is not known"), 503, "model_unavailable"),
+        (CriticalError("the index of quokka is gone"), 503, "cannot_answer"),
+    ],
+)
+def test_a_failure_is_traced_by_its_code_and_its_stage(
+    tmp_path: Path, error: Exception, status: int, code: str
+) -> None:
+    trace, metrics = asyncio.run(asked(tmp_path, error))
+    first, _, failed = trace["spans"]
+    assert (trace["decision"], first["failed"], failed["failed"], failed["name"]) == ("failed", True, True, "generate")
+    assert first["attributes"]["error.type"] == code
+    assert first["attributes"]["http.response.status_code"] == status
+    assert first["attributes"]["rag_harness.failed_stage"] == "generate"
+    assert "quokka" not in json.dumps(trace)
+    assert metrics["rag_harness_decisions_total{outcome=failed}"] == 1
+    assert metrics["rag_harness_questions_in_flight"] == 0
+
+
+def test_what_nobody_foresaw_is_traced_by_the_type_of_its_error(tmp_path: Path) -> None:
+    trace, _ = asyncio.run(asked(tmp_path, ZeroDivisionError("quokka")))
+    first = trace["spans"][0]["attributes"]
+    assert (first["error.type"], first["http.response.status_code"]) == ("ZeroDivisionError", 500)

@@ -15,7 +15,8 @@ from rag_harness.data.queries import read_queries
 from rag_harness.models.calls import offered
 from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.trace import StepTrace
-from rag_harness.studies.agents import MOST_ROUNDS, TOOLS, ToolAgent, in_turn
+from rag_harness.retrieval.retrievers import Rarity
+from rag_harness.studies.agents import MOST_ROUNDS, TOOLS, Looked, ToolAgent, in_turn, looked
 from rag_harness.studies.retail import FilteredRag
 from tests.unit.hits import hits_of
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
@@ -190,3 +191,50 @@ def test_its_questions_are_those_of_the_study_that_need_more_than_one_page() -> 
     assert (KB / "agent_queries.jsonl").read_text(encoding="utf-8").splitlines() == wanted
     cases = read_queries(KB / "agent_queries.jsonl", KB)
     assert sorted(len(case.context_reference) for case in cases) == [2] * 30 + [3] * 10
+
+
+# What an agent searches for next: the part that is covered least, then the words that no chunk has, then nothing.
+
+LOOKING_TEXTS = (
+    "A lamp goes back within 45 days.",
+    "Refunds take five days.",
+    "Rent a tent for a day.",
+    "Lamps are bright.",
+)
+LOOKING_CHUNKS = [Chunk(f"{n}.md#0", f"{n}.md", text) for n, text in enumerate(LOOKING_TEXTS)]
+RARITY = Rarity(LOOKING_CHUNKS)
+QUESTION = "How long may a lamp go back, and when do I get the refund?"
+PLAN = [QUESTION, "How long may a lamp go back?", "when do I get the refund?"]
+
+
+def test_the_part_that_is_covered_least_is_searched_next() -> None:
+    seen = looked(PLAN, [QUESTION], LOOKING_CHUNKS[:1], RARITY)
+    assert seen.search == "when do I get the refund?"
+    assert seen.why == "the best chunk has 0% of what this part asks"
+    assert seen.missing == ("refund",)
+
+
+def test_where_each_part_is_covered_it_stops() -> None:
+    assert looked(PLAN, [QUESTION], LOOKING_CHUNKS, RARITY) == Looked("", "each part is covered")
+
+
+def test_words_of_two_chunks_do_not_cover_one_part() -> None:
+    """A part is answered in one place: two chunks that share its words between them answer another question."""
+    plan = ["When does a bright tent go back?", "When does a bright tent go back, in short?"]
+    assert looked(plan, plan[:1], LOOKING_CHUNKS, RARITY).search == plan[1]
+
+
+def test_words_that_no_chunk_has_are_searched_once() -> None:
+    question = "Is a lamp sold in Oslo or Bergen?"
+    first = looked([question], [question], LOOKING_CHUNKS, RARITY)
+    assert (first.search, first.why) == ("sold Oslo Bergen", "no chunk has these words")
+    again = looked([question], [question, first.search], LOOKING_CHUNKS, RARITY)
+    assert (again.search, again.why) == ("", "nothing is left to search for")
+
+
+def test_one_missing_word_is_no_search() -> None:
+    assert looked(["a lamp in Oslo"], ["a lamp in Oslo"], LOOKING_CHUNKS, RARITY).search == ""
+
+
+def test_a_question_without_words_ends_at_once() -> None:
+    assert looked(["?!"], ["?!"], [], RARITY) == Looked("", "each part is covered")

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_harness.core.errors import ModelCallError, SettingsError
 from rag_harness.core.protocols import Experiment
@@ -16,15 +18,18 @@ from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.retrievers import Rarity
 from rag_harness.studies.conversations import (
+    BYTES_A_TOKEN,
     LONGEST_MESSAGE,
     MOST_MESSAGES,
     Conversing,
     EarlierTurns,
     JoinedTurns,
+    LastTurn,
     Rewriting,
     earlier_turns,
     messages_of,
 )
+from tests.hostile import CORPUS
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 # The three experiments on the mock profile: they differ in what is searched for, and in nothing else.
@@ -308,3 +313,51 @@ def test_old_and_long_messages_are_left_out_and_counted() -> None:
     assert (earlier.used[0].content, earlier.used[-1].content) == ("8", "19")
     assert len(earlier.used[7].content) == LONGEST_MESSAGE
     assert earlier.left_out == "8 older messages are not used; 1 are cut to 2000 characters"
+
+
+# The two ways without rewriting: the turn alone, and everything, cut to what an embedder reads.
+
+JOINED_TURNS_HISTORY = ["Do you rent tents?", "Yes, two of them."]
+
+
+def searched(turn_search: Any, text: str = "and?", history: Any = JOINED_TURNS_HISTORY) -> tuple[str, Trace]:
+    trace = Trace()
+    query = Query("c#2", text, {"conversation": "c", "turn": 2, "history": history})
+    found = asyncio.run(turn_search.searched(query, trace))
+    assert turn_search.ahead(query) == found
+    assert trace.details["rewrite"]["searched"] == found
+    assert trace.details["rewrite"]["asked"] == text
+    assert "rewrite" in trace.milliseconds
+    return found, trace
+
+
+def test_the_last_turn_alone() -> None:
+    text, trace = searched(LastTurn())
+    assert text == "and?"
+    assert [(one.outcome, one.value, one.reason) for one in trace.decisions] == [("the turn alone", 0.0, "")]
+
+
+def test_all_turns_the_oldest_first() -> None:
+    text, trace = searched(JoinedTurns(512))
+    assert text == "Do you rent tents? Yes, two of them. and?"
+    assert [(one.outcome, one.value, one.reason) for one in trace.decisions] == [("all turns", 2.0, "")]
+
+
+def test_the_end_of_a_long_conversation_is_searched_from_the_beginning_of_a_word() -> None:
+    text, trace = searched(JoinedTurns(10))
+    assert text == "two of them. and?"
+    assert trace.decisions[0].reason == "the first 24 of 41 characters are left out"
+
+
+def test_old_messages_are_left_out_too() -> None:
+    text, trace = searched(JoinedTurns(512), history=[f"{n}" for n in range(20)])
+    assert text == " ".join([*(f"{n}" for n in range(8, 20)), "and?"])
+    assert trace.decisions[0].reason == "8 older messages are not used"
+
+
+@given(
+    text=st.text(max_size=200) | st.sampled_from(CORPUS), most=st.integers(1, 60), said=st.lists(st.text(), max_size=4)
+)
+def test_no_text_has_more_bytes_than_its_bound(text: str, most: int, said: list[str]) -> None:
+    found = JoinedTurns(most).ahead(Query("q", text, {"history": said}))
+    assert len(found.encode(errors="replace")) <= BYTES_A_TOKEN * most

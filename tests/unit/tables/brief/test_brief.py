@@ -22,8 +22,6 @@ from rag_harness.tables.suite_table import CaseState, SuiteTable
 from rag_harness.tables.wording import beginning_that_fits, end_that_fits
 from tests.unit.tables.standing_tables import Values, kinds, table
 
-# The run in brief on a terminal: it fits, it is short, and it makes sense whatever there is to say.
-
 RNG = np.random.default_rng(9)
 LONG = "an-experiment-with-a-very-long-name-" * 4
 HEBREW = "שאלה על החזרות של מנורות"

@@ -27,8 +27,6 @@ from rag_harness.frontends.cli import FOUND
 from rag_harness.frontends.cli.queries import _who
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, read, row, write
 
-# What a page has downloaded, taken back.
-
 
 def decided(row: QueryRow, seen: QueryRow | None = None) -> QueryRow:
     """A row as the page downloads it."""

@@ -33,8 +33,6 @@ from rag_harness.stats.prediction import ppi_mean
 from tests.unit.evaluation.judges.calibration.runs import JUDGE, human_of, write_judged, write_lines
 from tests.unit.evaluation.judges.scripted import run_judge
 
-# ``rag-harness judge``: from a run to a calibrated gate, and what cannot be is said without a traceback.
-
 
 @pytest.fixture
 def truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], int]:

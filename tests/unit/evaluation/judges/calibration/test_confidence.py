@@ -36,8 +36,6 @@ from rag_harness.studies.reliability_retrieval import Signals
 from rag_harness.studies.reliability_verification import Checked, Confidence
 from tests.unit.rows import make_chunk, make_row
 
-# Fitting a confidence: what it finds, what it refuses, what it promises.
-
 # Benchmarks are scripts and no package: a type checker would meet the file under two names.
 script: Any = import_module("benchmarks.reliability")
 

@@ -25,8 +25,6 @@ from rag_harness.records.scores import Author, row_digest
 from tests.unit.evaluation.judges.calibration.runs import JUDGE, score, write_judged, write_lines, write_run_file
 from tests.unit.rows import make_row
 
-# Labels of people: read from JSON Lines and CSV, and every line that is none is named.
-
 
 def problems_of(*files: Path, key: Path | None = None) -> list[str]:
     with pytest.raises(DataError) as caught:

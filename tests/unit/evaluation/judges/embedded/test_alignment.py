@@ -1,15 +1,30 @@
-"""What a claim says that its source does not, in plain words; and true claims of which nothing is missed."""
+"""What a claim says that its source does not, of long and of short answers, and the reasons that are printed."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
+from rag_harness.core.text.language_detection import answer_not_judged
 from rag_harness.evaluation.judges.embedded.alignment import LONGEST_SENTENCE, JsonLeaf, passage_of, split_text
 from rag_harness.evaluation.judges.embedded.features import hours_agreement, hours_of
-from rag_harness.evaluation.judges.embedded.quantities import known_numbers, numbers, quantities, times
+from rag_harness.evaluation.judges.embedded.quantities import known_numbers, numbers, quantities, sentence_of, times
+from rag_harness.evaluation.judges.embedded.short_answers import decide, is_short
 from rag_harness.evaluation.judges.embedded.unsupported_details import absent
+from rag_harness.evaluation.judges.embedded.values import is_stated, restated
+from rag_harness.evaluation.judges.factory import judged
+from rag_harness.evaluation.measures import Score
+from rag_harness.evaluation.measures.judged import AnswerRelevancy, Faithfulness
+from rag_harness.evaluation.measures.opinion import NO_SUMMARY, REPEATS, TOO_SHORT, Material
+from tests.unit.evaluation.judges.embedded.test_judge import Parts, judge_of
+
+# What a claim says that its source does not, in plain words; and true claims of which nothing is missed.
 
 # What a claim says that its source does not, in plain words; and true claims of which nothing is missed.
 
@@ -213,3 +228,197 @@ HOURS = hours_of(
 )
 def test_hours_of_days(sentence: str, right_and_wrong: tuple[int, int]) -> None:
     assert hours_agreement(sentence, HOURS) == right_and_wrong
+
+
+# Short answers are judged as the sentence that question and answer make, or not at all.
+
+SHORT_ANSWERS_SHOP = (
+    "Refunds take five days. Gift cards cannot be returned. Returns are accepted within 30 days of delivery.",
+    "Standard shipping costs $5.99. Express shipping costs $14.99. Orders over $50 ship free.",
+    "| Plan | Price | Users |\n|---|---|---|\n| Team | $12 | 10 |\n| Business | $30 | 50 |",
+    "The contract was signed on 31 March 2025 and runs until 31 December 2027. The tour starts at the old mill and "
+    "ends at the lighthouse. Run `acme sync --force` to overwrite. The pool was opened in 1931 and rebuilt in 1987.",
+    "The bakery uses spelt, rye and oat flour. Wheat is used on Sundays only.",
+)
+SUPPORTS: dict[float | None, str] = {0.95: "right", 0.05: "wrong", None: "undecided"}
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "verdict"),
+    [
+        ("Can gift cards be returned?", "No.", "right"),
+        ("Can gift cards be returned?", "Yes.", "wrong"),
+        ("Are returns accepted?", "Yes", "right"),
+        ("Are returns accepted or rejected?", "Rejected", "wrong"),
+        ("Are returns accepted after 45 days of delivery?", "Yes.", "wrong"),
+        ("Are returns accepted after 20 days of delivery?", "Yes.", "right"),
+        ("Do orders over $50 ship free?", "No, they don't.", "wrong"),
+        ("What does express shipping cost?", "$14.99", "right"),
+        ("What does express shipping cost?", "$5.99", "wrong"),
+        ("What does express shipping cost?", "$17.99", "wrong"),
+        ("How long does a refund take?", "Five days", "right"),
+        ("Which plan has 50 users?", "Business", "right"),
+        ("Which plan has 50 users?", "Team", "wrong"),
+        ("When was the contract signed?", "31 March 2025", "right"),
+        ("When was the contract signed?", "31 December 2027", "wrong"),
+        ("When was the pool rebuilt?", "1931", "wrong"),
+        ("When was the pool rebuilt?", "1987", "right"),
+        ("Where does the tour begin?", "At the lighthouse", "wrong"),
+        ("Which option overwrites?", "--force", "right"),
+        ("Which option overwrites?", "--forse", "wrong"),
+        ("Which flours does the bakery use?", "Spelt, rye and oat", "right"),
+        ("Which flours does the bakery use?", "Spelt, rye and barley", "wrong"),
+        ("Who founded the shop?", "A baker's widow", "undecided"),
+        ("Is the shop open at night?", "Yes", "undecided"),
+    ],
+)
+def test_what_the_rules_say(question: str, answer: str, verdict: str) -> None:
+    assert SUPPORTS[decide(question, answer, SHORT_ANSWERS_SHOP).value] == verdict
+
+
+def test_a_wrong_one_has_a_reason_that_the_passages_bear_out() -> None:
+    found = decide("What does express shipping cost?", "$5.99", SHORT_ANSWERS_SHOP)
+    assert (found.reason, found.passage) == ("$5.99: the passage says $14.99", 1)
+    assert (
+        decide("What does express shipping cost?", "$17.99", SHORT_ANSWERS_SHOP).reason == "$17.99: no passage says it"
+    )
+    found = decide("Can gift cards be returned?", "Yes", SHORT_ANSWERS_SHOP)
+    assert found.reason == "the passage says: Gift cards cannot be returned."
+
+
+@pytest.mark.parametrize(
+    ("answer", "short"),
+    [
+        ("Yes.", True),
+        ("24 months", True),
+        ("At the edge of the street", True),
+        ("It costs $5.99.", True),
+        ("Refunds take 5 days.", False),
+        ("Our drones deliver Bitcoin from Zurich at midnight.", False),
+        ("Yes. The refund takes five days.", False),
+        ("", False),
+        ("😀", False),
+    ],
+)
+def test_what_is_short(answer: str, short: bool) -> None:
+    assert is_short(answer, len(split_text(answer).sentences)) == short
+
+
+def score(
+    folder: Path, question: str, answer: str, measure: Literal["f", "r"] = "f", contexts: Any = SHORT_ANSWERS_SHOP
+) -> Score:
+    asked = Faithfulness() if measure == "f" else AnswerRelevancy()
+    material = Material(question, answer, contexts)
+    return asyncio.run(judged(material, [asked], judge_of(Parts(folder))))[asked.name]
+
+
+def test_score_and_hallucinated_are_one_number_and_no_model_is_asked(tmp_path: Path) -> None:
+    parts = Parts(tmp_path)
+    material = Material("Can gift cards be returned?", "No.", SHORT_ANSWERS_SHOP)
+    right = asyncio.run(judged(material, [Faithfulness()], judge_of(parts)))["faithfulness"]
+    wrong = asyncio.run(judged(replace(material, answer="Yes."), [Faithfulness()], judge_of(parts)))["faithfulness"]
+    assert right.value is not None
+    assert wrong.value is not None
+    assert wrong.value < 0.4
+    assert right.value > 0.7
+    assert (right.detail["hallucinated"], wrong.detail["hallucinated"]) == (False, True)
+    assert parts.inner.asked == []
+
+
+def test_what_is_not_judged_says_why(tmp_path: Path) -> None:
+    assert score(tmp_path, "Who founded the shop?", "A widow").reason.endswith(TOO_SHORT)
+    assert score(tmp_path, "How long is it?", "How long is it?").reason.endswith(REPEATS)
+    assert score(tmp_path, "How long is it?", "how long is it", "r").value == 0
+    assert score(tmp_path, "Summarise the page.", "Refunds take five days. Gift cards stay.").reason == NO_SUMMARY
+    assert score(tmp_path, "How long does a refund take?", "5 Tage").reason == "not judged: language de"
+    assert score(tmp_path, "How long does a refund take?", "Cinq jours").reason == "not judged: language fr"
+
+
+@pytest.mark.parametrize("answer", ["😀", "`x = 1`", "| a |\n|---|\n| 1 |", "no", "?", "\ud800", "Yes, yes, yes"])
+@pytest.mark.parametrize("question", ["Warranty", "?", "How long?", "¿"])
+def test_odd_questions_and_answers_end_in_a_score_or_a_reason(tmp_path: Path, question: str, answer: str) -> None:
+    found = score(tmp_path, question, answer)
+    assert (found.value is None) == bool(found.reason)
+
+
+def test_of_passages_in_three_languages_those_in_the_answers_language_count(tmp_path: Path) -> None:
+    mixed = (
+        SHORT_ANSWERS_SHOP[0],
+        "Die Rückerstattung dauert fünf Tage und wird auf die Karte gebucht.",
+        "Le remboursement prend cinq jours et arrive sur la carte.",
+    )
+    asked = "How long does a refund take?"
+    assert score(tmp_path, asked, "Five days", contexts=mixed).detail["hallucinated"] is False
+    # A passage in another language may state it.
+    assert score(tmp_path, asked, "Nine days", contexts=mixed).reason.startswith("not judged: language")
+
+
+# No printed reason is untrue: what it says no passage says, no passage says in any form.
+
+CASES = [
+    json.loads(line)
+    for file in sorted((Path(__file__).parents[5] / "benchmarks" / "short_answers").glob("dev*.jsonl"))
+    for line in file.read_text(encoding="utf-8").splitlines()
+]
+_VALUE = 3
+"""Most words of a value; more are a quoted sentence."""
+UNSAID, INSTEAD = ": no passage says it", ": the passage says "
+
+
+def reasons(case: Mapping[str, Any]) -> list[str]:
+    question, answer, contexts = case["question"], case["answer"], case["contexts"]
+    if answer_not_judged(question, answer, contexts):
+        return []
+    text = split_text(answer)
+    if is_short(answer, len(text.sentences)):
+        return [decide(question, answer, contexts).reason]
+    return absent(text, [split_text(context) for context in contexts], question)
+
+
+def test_a_value_that_is_called_unsaid_is_in_no_passage() -> None:
+    said = [(why.removesuffix(UNSAID), case) for case in CASES for why in reasons(case) if why.endswith(UNSAID)]
+    assert len(said) > 20
+    assert [(what, case["id"]) for what, case in said if is_stated(what, case["contexts"])] == []
+
+
+def test_of_right_answers_no_value_is_called_unsaid() -> None:
+    right = [case for case in CASES if case["label"] == "faithful"]
+    assert [(why, case["id"]) for case in right for why in reasons(case) if why.endswith(UNSAID)] == []
+
+
+def test_what_a_passage_says_instead_is_another_value() -> None:
+    pairs = [why.split(INSTEAD) for case in CASES for why in reasons(case) if INSTEAD in why]
+    assert len(pairs) > 20
+    assert [
+        (ours, theirs)
+        for ours, theirs in pairs
+        if len(theirs.split()) <= _VALUE and quantities(theirs) and is_stated(ours, [theirs])
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "passage"),
+    [
+        ("three months", "The fee is 18 pounds per quarter."),
+        ("a week", "Prescriptions are valid for twenty-eight days; special ones for seven."),
+        ("20 cents", "A copy costs €0.20."),
+        ("fourteen days", "Drink it within a fortnight."),
+        ("12,000 km", "Rotate them every ten to twelve thousand kilometres."),
+        ("5:50 pm", "The last cabin comes down at 17:50."),
+    ],
+)
+def test_a_value_in_another_form_is_stated(said: str, passage: str) -> None:
+    assert is_stated(said, [passage])
+
+
+@pytest.mark.parametrize(
+    ("said", "passage"), [("eight days", "It takes a week."), ("$5", "It costs 5 francs."), ("6:50 pm", "Until 17:50.")]
+)
+def test_another_value_is_not_stated(said: str, passage: str) -> None:
+    assert not is_stated(said, [passage])
+
+
+def test_models_read_values_as_the_passage_writes_them() -> None:
+    source = [sentence_of("Prescriptions are valid for twenty-eight days.")]
+    assert restated("They are valid for four weeks.", source) == "They are valid for twenty-eight days."
+    assert restated("They are valid for 18 days.", source) == "They are valid for 18 days."

@@ -1,25 +1,32 @@
-"""What each measure is not defined for, and that case and answer give the same reason."""
+"""Judged measures: what each is not defined for, and its value worked by hand."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+import ir_measures
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_harness.core.errors import ModelOutputError, SettingsError
+from rag_harness.core.registry import resolve
 from rag_harness.core.types import Case, Evidence, Query
 from rag_harness.data.queries import read_queries
 from rag_harness.evaluation.judges.factory import judged
-from rag_harness.evaluation.measures import Score, known_measures, measure_named
-from rag_harness.evaluation.measures.judged import JudgedMeasure, supported_share, vital
-from rag_harness.evaluation.measures.measure import formula_of
+from rag_harness.evaluation.measures import Score, known_measures, measure_named, parts_of
+from rag_harness.evaluation.measures.judged import JudgedMeasure, average_precision, supported_share, vital
+from rag_harness.evaluation.measures.measure import CompositeMeasure, formula_of
 from rag_harness.evaluation.measures.opinion import Claim, JudgeQuestion, Material, Support, Verdict, Verdicts
 from tests.unit.evaluation.measures.judged.opinions import FULL, Told, judged_measure, score, verdicts
+
+# What each measure is not defined for, and that case and answer give the same reason.
 
 # What each measure is not defined for, and that case and answer give the same reason.
 
@@ -318,3 +325,244 @@ def test_of_the_shipped_quotes_most_are_vital_and_no_query_is_without() -> None:
     }
     assert Counter(is_vital for quotes in found.values() for is_vital in quotes) == {True: 264, False: 22}
     assert all(any(quotes) for quotes in found.values())
+
+
+# Context precision and recall: values worked by hand, and a library's average precision as the oracle.
+
+CONTEXT_PROBABILITIES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
+
+
+def precision(*useful: float | None) -> tuple[float | None, str]:
+    said = score("context_precision", Told(useful=useful), replace(FULL, contexts=("chunk",) * len(useful)))
+    return said.value, said.reason
+
+
+@pytest.mark.parametrize(
+    ("useful", "expected"),
+    [
+        ((1.0,), 1.0),
+        ((1.0, 1.0, 1.0), 1.0),
+        ((0.0, 0.0), 0.0),
+        ((0.0, 1.0), 1 / 2),
+        ((1.0, 0.0, 1.0), (1 + 2 / 3) / 2),
+        ((0.0, 1.0, 1.0, 0.0, 1.0), (1 / 2 + 2 / 3 + 3 / 5) / 3),
+        ((0.5, 0.5), 0.5),
+        ((0.8, 0.4), (0.8 * 0.8 + 0.6 * 0.4) / 1.2),
+    ],
+)
+def test_precision_is_ragas_formula(useful: tuple[float, ...], expected: float) -> None:
+    value, reason = precision(*useful)
+    assert value == pytest.approx(expected, abs=1e-12)
+    assert reason == ""
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=12).filter(any))
+def test_of_yes_and_no_it_is_trec_evals_average_precision(useful: list[bool]) -> None:
+    relevant = [ir_measures.Qrel("q", str(place), int(is_useful)) for place, is_useful in enumerate(useful)]
+    run = [ir_measures.ScoredDoc("q", str(place), float(-place)) for place in range(len(useful))]
+    expected = ir_measures.calc_aggregate([ir_measures.AP], relevant, run)[ir_measures.AP]
+    assert average_precision([float(is_useful) for is_useful in useful]) == pytest.approx(expected, abs=1e-6)
+
+
+@given(CONTEXT_PROBABILITIES)
+def test_it_is_a_share_and_better_where_the_useful_stand_above(useful: list[float]) -> None:
+    best, worst = average_precision(sorted(useful, reverse=True)), average_precision(sorted(useful))
+    assert 0 <= worst <= average_precision(useful) + 1e-9
+    assert average_precision(useful) <= best + 1e-9 <= 1 + 1e-9
+
+
+def test_a_chunk_without_a_verdict_leaves_no_score() -> None:
+    assert precision(1.0, None, None) == (None, "2 of 3 chunks without a verdict: cut off")
+    assert precision(1.0, 2.0) == (None, "1 of 2 chunks without a verdict: 2 is not in [0, 1]")
+    assert precision(float("nan")) == (None, "1 of 1 chunks without a verdict: nan is not in [0, 1]")
+
+
+@pytest.mark.parametrize("useful", [(), (1.0,), (1.0, 1.0, 1.0)])
+def test_each_chunk_is_judged_once(useful: tuple[float, ...]) -> None:
+    with pytest.raises(ModelOutputError, match=f"{len(useful)} verdicts for 2 chunks"):
+        score("context_precision", Told(useful=useful))
+
+
+def test_an_abstention_does_not_change_what_was_retrieved() -> None:
+    away: Material = replace(FULL, abstained=True, answer="")
+    assert score("context_precision", Told(useful=(1.0, 0.0)), away).value == 1.0
+    assert score("context_recall", Told({Support("ground_truth", "contexts"): verdicts(1, 0)}), away).value == 0.5
+
+
+# RAGChecker's diagnostics: of yes and no exactly the counts, of probabilities their expected values.
+
+NAMES = ("noise_sensitivity", "self_knowledge")
+PAIRS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=10)
+
+
+def of_answer(name: str, right: Verdicts, found: Verdicts) -> Score:
+    return score(name, Told({Support("answer", "ground_truth"): right, Support("answer", "contexts"): found}))
+
+
+def utilisation(found: Verdicts, said: Verdicts, **changed: bool) -> Score:
+    told = Told({Support("ground_truth", "contexts"): found, Support("ground_truth", "answer"): said})
+    return score("context_utilisation", told, replace(FULL, **changed))  # type: ignore[arg-type]
+
+
+def test_the_four_kinds_of_claims() -> None:
+    right, found = verdicts(1, 1, 0, 0, 0), verdicts(1, 0, 1, 1, 0)
+    assert of_answer("noise_sensitivity", right, found).value == pytest.approx(2 / 5)
+    assert of_answer("self_knowledge", right, found).value == pytest.approx(1 / 5)
+    assert utilisation(verdicts(1, 1, 1, 0), verdicts(1, 0, 1, 1)).value == pytest.approx(2 / 3)
+
+
+@given(PAIRS)
+def test_of_yes_and_no_they_are_counts(pairs: list[tuple[int, int]]) -> None:
+    first, second = (verdicts(*column) for column in zip(*pairs, strict=True))
+    assert of_answer("noise_sensitivity", first, second).value == pytest.approx(pairs.count((0, 1)) / len(pairs))
+    assert of_answer("self_knowledge", first, second).value == pytest.approx(pairs.count((1, 0)) / len(pairs))
+    there = pairs.count((1, 0)) + pairs.count((1, 1))
+    expected = pairs.count((1, 1)) / there if there else None
+    assert utilisation(first, second).value == pytest.approx(expected or 0.0)
+
+
+def test_of_probabilities_they_are_expected_values() -> None:
+    right, found = (0.3, 0.9), (0.6, 0.2)
+    worlds = list(product((0, 1), repeat=4))
+    chances = [_chance(world, (*right, *found)) for world in worlds]
+    noise = sum(p * ((1 - a) * c + (1 - b) * d) / 2 for p, (a, b, c, d) in zip(chances, worlds, strict=True))
+    assert of_answer("noise_sensitivity", verdicts(*right), verdicts(*found)).value == pytest.approx(noise)
+    own = sum(p * (a * (1 - c) + b * (1 - d)) / 2 for p, (a, b, c, d) in zip(chances, worlds, strict=True))
+    assert of_answer("self_knowledge", verdicts(*right), verdicts(*found)).value == pytest.approx(own)
+
+
+def _chance(world: tuple[int, ...], chances: tuple[float, ...]) -> float:
+    chance = 1.0
+    for is_so, of_it in zip(world, chances, strict=True):
+        chance *= of_it if is_so else 1 - of_it
+    return chance
+
+
+def test_utilisation_of_nothing_is_0() -> None:
+    said = utilisation(verdicts(0, 0), verdicts(1, 1))
+    assert (said.value, said.reason, said.undefined) == (0.0, "no claim of the ground truth in the context", False)
+
+
+def test_an_abstention_uses_nothing_of_its_context() -> None:
+    assert utilisation(verdicts(1, 1), verdicts(1, 1), abstained=True).value == 0.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("other", [verdicts(1), verdicts(1, 1, 1), verdicts(1, 1, texts=["c1", "c0"])])
+def test_verdicts_on_other_claims_are_named(name: str, other: Verdicts) -> None:
+    expected = rf"other claims: 2 and {len(other.each)}"
+    with pytest.raises(ModelOutputError, match=f"ground_truth and contexts were judged on {expected}"):
+        of_answer(name, verdicts(1, 0), other)
+    with pytest.raises(ModelOutputError, match=f"contexts and answer were judged on {expected}"):
+        utilisation(verdicts(1, 0), other)
+
+
+def test_a_claim_without_a_verdict_leaves_no_score() -> None:
+    whole, half, none = verdicts(1, 1), verdicts(1, None), verdicts()
+    reason = "1 of 2 claims without a verdict: cut off"
+    for name in NAMES:
+        assert [of_answer(name, *pair).reason for pair in ((whole, half), (half, whole))] == [reason, reason]
+        assert of_answer(name, none, none).reason == "no claim in the answer"
+    assert [utilisation(*pair).reason for pair in ((whole, half), (half, whole))] == [reason, reason]
+    assert utilisation(none, none).reason == "no claim in the ground truth"
+
+
+def test_the_detail_has_each_claim_with_both_verdicts() -> None:
+    claims = of_answer("noise_sensitivity", verdicts(1, 0), verdicts(0, 1)).detail["claims"]
+    assert [(claim["ground_truth"]["value"], claim["contexts"]["value"]) for claim in claims] == [(1, 0), (0, 1)]
+    assert [claim["text"] for claim in claims] == ["c0", "c1"]
+
+
+# The study's composites, and which judged measures a list of names needs.
+
+SHARE, COSINE = st.floats(0, 1), st.floats(-1, 1)
+
+
+def scores(cp: float | None, f: float | None, ar: float | None) -> dict[str, Score]:
+    values = {"context_precision": cp, "faithfulness": f, "factuality": f, "answer_relevancy": ar}
+    return {name: Score(value, "" if value is not None else "cut off") for name, value in values.items()}
+
+
+def composite(name: str) -> CompositeMeasure:
+    measure: object = measure_named(name)
+    assert isinstance(measure, CompositeMeasure)
+    return measure
+
+
+def value(name: str, parts: Mapping[str, Score]) -> float | None:
+    return composite(name).score(parts).value
+
+
+def test_values_worked_by_hand() -> None:
+    parts = scores(0.8, 0.5, 0.625)
+    assert value("g_mean", parts) == pytest.approx(0.25 ** (1 / 3))
+    assert value("g_mean", scores(1, 1, 1)) == 1.0
+    assert value("hri", parts) == pytest.approx(0.3125)
+    assert value("hri_gold", parts) == pytest.approx(0.3125)
+    assert value("hri_gold", {**parts, "factuality": Score(0.9)}) == pytest.approx(0.0625)
+
+
+def test_a_negative_relevancy_is_0_in_composites() -> None:
+    assert [value(name, scores(0.9, 0.2, -0.4)) for name in ("g_mean", "hri", "hri_gold")] == [0, 0, 0]
+
+
+@given(SHARE, SHARE, COSINE)
+def test_composites_are_shares(cp: float, f: float, ar: float) -> None:
+    for name in ("g_mean", "hri", "hri_gold"):
+        found = value(name, scores(cp, f, ar))
+        assert isinstance(found, float)
+        assert 0 <= found <= 1
+
+
+@given(SHARE, SHARE, SHARE, SHARE)
+def test_more_faithful_is_never_riskier_and_never_a_lower_mean(cp: float, ar: float, one: float, two: float) -> None:
+    low, high = (scores(cp, f, ar) for f in sorted((one, two)))
+    less, more = value("g_mean", low), value("g_mean", high)
+    riskier, safer = value("hri", low), value("hri", high)
+    assert None not in (less, more, riskier, safer)
+    assert less <= more  # type: ignore[operator]
+    assert safer <= riskier  # type: ignore[operator]
+
+
+def test_a_part_that_is_missing_gives_its_reason() -> None:
+    found = composite("g_mean").score(scores(0.8, None, 0.5))
+    assert (found.value, found.reason, found.undefined) == (None, "faithfulness: cut off", False)
+    parts = {**scores(0.8, 0.5, 0.5), "faithfulness": Score(None, "no context", undefined=True)}
+    assert composite("hri").score(parts) == Score(None, "faithfulness: no context", undefined=True)
+
+
+def test_a_composite_does_not_apply_where_a_part_does_not() -> None:
+    case = Case(Query("q", "?"), "direct", "", {"a.md": 1})
+    assert composite("g_mean").applies(case) == "no ground truth"
+    assert composite("hri_gold").applies(case) == composite("hri").applies(case) == ""
+
+
+def test_a_missing_answer_counts_the_worst() -> None:
+    for name in ("hri", "hri_gold"):
+        assert (composite(name).better, composite(name).worst) == ("lower", 1.0)
+    assert (composite("g_mean").better, composite("g_mean").worst) == ("higher", 0.0)
+
+
+def test_the_parts_of_a_composite_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def resolved(group: str, name: str) -> Any:
+        made.append(name)
+        return resolve(group, name)
+
+    monkeypatch.setattr("rag_harness.evaluation.measures.measure.resolve", resolved)
+    measure = composite("g_mean")
+    answered, unanswered = Case(Query("q1", "?"), ground_truth="30 days"), Case(Query("q2", "?"))
+    assert [measure.applies(case) for case in (answered, unanswered)] == ["", "no ground truth"]
+    assert made == list(measure.parts)
+
+
+def test_names_need_their_parts_once() -> None:
+    assert [part.name for part in parts_of(["hri", "recall@5", "g_mean", "faithfulness"])] == [
+        "faithfulness", "answer_relevancy", "context_precision"
+    ]  # fmt: skip
+    assert parts_of([]) == []
+    with pytest.raises(SettingsError, match="Did you mean 'g_mean'"):
+        parts_of(["gmean"])
+    with pytest.raises(SettingsError, match="takes none"):
+        parts_of(["hri@5"])

@@ -26,8 +26,6 @@ from rag_harness.evaluation.measures.opinion import (
 from tests.unit.evaluation.judges.scripted import Chat, Parts, as_parts, run_judge
 from tests.unit.evaluation.measures.judged.opinions import FULL, Told, judged_measure, score
 
-# Retention, correction, asking back, and MTRAG's gate: what a judge is asked, and what its verdicts come to.
-
 SAID = (
     Message("user", "I want to rent a tent for three days."),
     Message("assistant", "A tent costs 14 euros for the first day."),
