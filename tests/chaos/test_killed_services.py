@@ -20,7 +20,6 @@ import pytest
 
 from tests.chaos.ledger import account
 from tests.chaos.processes import members, send, started
-from tests.unit.service.corpus.test_kills import kill_once, looked_at
 
 pytestmark = [
     pytest.mark.chaos,
@@ -30,6 +29,7 @@ pytestmark = [
 if sys.version_info < (3, 11):
     pytest.skip("the service needs Python 3.11", allow_module_level=True)
 
+from tests.unit.service.corpus.test_kills import kill_once, looked_at  # noqa: E402
 
 SHARE_OF_CORPUS, SHARE_OF_SERVERS = 0.5, 0.1
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("fastapi", reason="fastapi is not installed: pip install '.[service]'")
+
+
 from rag_harness.core.types import Answer, PipelineOutput, Query
 from rag_harness.service.app_state import Service
 from rag_harness.service.corpus.contents import DEFAULT
 from tests.plugin.conftest import Suite
 from tests.unit.service.listened import serving
 from tests.unit.service.served import made_app, said_by
-
-pytest.importorskip("fastapi", reason="fastapi is not installed: pip install '.[service]'")
-
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/service-evaluate.md").read_text(encoding="utf-8")
 (TALKING,) = re.findall(r"```toml\n(# talking\.toml\n.*?)```", PAGE, re.DOTALL)

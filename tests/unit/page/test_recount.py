@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("scipy", reason="the second program needs scipy")
+
+
 from rag_harness.page.report import write_report
 from tests.browser.runs import Study
 from tests.unit.page.recount import first_sentences
 from tests.unit.page.recount.page_tables import tables_in
 from tests.unit.page.recount.recounted import problems, table_problems
 from tests.unit.page.recount.rows import read_files
-
-pytest.importorskip("scipy", reason="the second program needs scipy")
-
 
 MOST = 12
 """Numbers of a table that are broken in turn."""

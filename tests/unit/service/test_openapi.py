@@ -10,6 +10,13 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+
+# The extra `fuzz`, which CI installs behind the tests.
+pytest.importorskip("schemathesis")
+pytest.importorskip("requests")
+
+import requests
+import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
@@ -28,11 +35,6 @@ from rag_harness.service.database import StateFolder
 from rag_harness.service.keys import make_key
 from rag_harness.service.server import create_app, opened
 from tests.unit.service.listened import serving
-
-# The extra `fuzz`, which CI installs behind the tests.
-schemathesis: Any = pytest.importorskip("schemathesis")
-requests: Any = pytest.importorskip("requests")
-
 
 CHECKS: Any = (
     not_a_server_error,

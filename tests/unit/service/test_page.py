@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("fastapi", reason="fastapi is not installed: pip install '.[service]'")
+
+
 from rag_harness import studies
 from rag_harness.core.escaping import page_script, page_style
 from rag_harness.core.settings import configurations
 from rag_harness.service import questions
-
-pytest.importorskip("fastapi", reason="fastapi is not installed: pip install '.[service]'")
 
 PAGE = files("rag_harness.service").joinpath("page")
 MOST_BYTES = 40 * 1024

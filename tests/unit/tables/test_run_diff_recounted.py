@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("scipy", reason="the second program needs scipy")
+
+
 from rag_harness.evaluation.measures import default_measures
 from rag_harness.page.comment import comment_of
 from rag_harness.page.sections.comparison import diff
@@ -26,8 +29,6 @@ from tests.unit.page.recount.formulas import LOWER
 from tests.unit.page.recount.rows import RunFiles, read_files
 from tests.unit.page.runs import amend, prose_in, read, rows_of
 from tests.unit.suite_tables import write_run
-
-pytest.importorskip("scipy", reason="the second program needs scipy")
 
 CHANGE = re.compile(
     r"(?P<measure>[\w@]+) of (?P<suite>\w+) (?P<way>rose|fell) from (?P<before>[\d.]+) to (?P<now>[\d.]+) "

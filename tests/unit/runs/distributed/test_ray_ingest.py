@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
+
+pytest.importorskip("ray.data", reason="ray[data] is not installed: pip install '.[ray]'", exc_type=ImportError)
+
+import pyarrow as pa
 
 from rag_harness.__main__ import main
 from rag_harness.core.errors import CriticalError, PrerequisiteError
@@ -26,8 +29,6 @@ from rag_harness.runs.distributed.ingest import _check_same, _Sender, _Target, _
 from tests.unit.data.loaders.one_process import one_process
 from tests.unit.retrieval.indexes.server.made import DIGEST, POINTS
 from tests.unit.retrieval.indexes.server.stub import ClusterStub, cluster_stub
-
-pytest.importorskip("ray.data", reason="ray[data] is not installed: pip install '.[ray]'", exc_type=ImportError)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+
+
 from rag_harness.core.errors import PrerequisiteError
 from rag_harness.service import traces
 from rag_harness.service.observations import spans_of, trace_ids
 from rag_harness.service.traces import Exporter, address
 from tests.unit.service.observing.seen import SECRET_WORDS, TRACEPARENT, seen
-
-pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
 
 class Collector(ThreadingHTTPServer):
