@@ -108,7 +108,7 @@ _RECORDED = "; a model's answers that were recorded are not asked for again"
 _GOES_ON = "what was written is in {folder}. The same command goes on from here"
 ALONE: dict[str, Command] = {
     "ingest": Command(
-        "read documents of any kind, cut, embed and index them, and say what came of it",
+        "read documents of any kind, cut, embed and index them, and report the result",
         "ingest:ingest",
         "the same command goes on from what was kept",
     ),
@@ -120,7 +120,7 @@ ALONE: dict[str, Command] = {
         "what was run or answered is kept",
     ),
     "report": Command("write what runs came to as one page, as Markdown or as a table", "results:report"),
-    "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "serve:serve"),
+    "serve": Command("serve an experiment over HTTP: the evaluated experiment is the deployed one", "serve:serve"),
     "tune": Command(
         "find the better pipeline: configurations race on your questions",
         "runs:tune",
@@ -146,7 +146,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
                 "kb:plan",
                 f"no plan was written{_RECORDED}",
             ),
-            "generate": Command("write the pages of a plan, each held against it", "kb:generate", _GOES_ON),
+            "generate": Command("write the pages of a plan, each compared with it", "kb:generate", _GOES_ON),
             "validate": Command("check pages, plan, queries and golden set", "kb:validate"),
             "superseded": Command("mark the queries whose answer a superseded page gives otherwise", "kb:superseded"),
             "queries": Command(
@@ -190,11 +190,11 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         },
     ),
     "judge": (
-        "judges of answers, held against people",
+        "judges of answers, compared with people",
         {
             "score": Command("judge answers from anywhere, a JSON line each", "judge:score"),
             "sample": Command("pick answers of a run for people to label, as a sheet", "judge:sample"),
-            "calibrate": Command("hold a judge against people's labels", "judge:calibrate"),
+            "calibrate": Command("compare a judge with people's labels", "judge:calibrate"),
         },
     ),
     "reliability": (
@@ -227,7 +227,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
             "review": Command(
                 "read drafted questions with their evidence: accept, edit, reject",
                 "queries:review",
-                "what was decided is kept",
+                "decisions are kept",
             ),
             "check": Command("say which questions the documents have left behind", "queries:check"),
         },

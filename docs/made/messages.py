@@ -126,7 +126,7 @@ class _Handed(ast.NodeTransformer):
 
 
 def _texts(node: ast.expr) -> list[str]:
-    """Return the texts of a literal list; none, if it is no list of texts."""
+    """Return the texts of a literal list; none, if it is not a list of texts."""
     match node:
         case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Dict(keys=elements):
             texts = [each.value for each in elements if isinstance(each, ast.Constant) and isinstance(each.value, str)]

@@ -174,11 +174,11 @@ def _taken(about: os.stat_result) -> int:
 
 KINDS = {
     "vectors": "vectors of texts",
-    "tokens": "vectors of words, for the reranker and the judge",
+    "tokens": "vectors of words for the reranker and the judge",
     "pairs": "scores of the reranker",
     "judged": "what the embedded judge has read",
-    "scores": "scores of the judges that compute them, for the next replay",
-    "causes": "why trials of a replay failed, for the next one",
+    "scores": "scores of the judges that compute them; the next replay reads them",
+    "causes": "why trials of a replay failed; the next one reads it",
     "chunks": "cuts of documents",
     "duplicates": "chunks compared with each other",
     "indexes": "indexes of this machine",
@@ -220,11 +220,11 @@ def entries_of(cache: Path) -> list[CacheEntry]:
         SettingsError: the folder is not a cache.
     """
     if not cache.is_dir():
-        raise SettingsError(f"{cache} is no folder: there is no cache yet, or --cache-dir names another place.")
+        raise SettingsError(f"{cache} is not a folder: there is no cache yet, or --cache-dir names another place.")
     found = list(_entries(cache))
     others = [each.name for each in cache.iterdir() if each.is_dir() and each.name not in KINDS]
     if others and not found:
-        raise SettingsError(f"{cache} is no cache of ours: it has {others[0]}/ and none of {', '.join(KINDS)}.")
+        raise SettingsError(f"{cache} is not a cache of ours: it has {others[0]}/ and none of {', '.join(KINDS)}.")
     return sorted(found, key=lambda entry: entry.used)
 
 

@@ -152,7 +152,7 @@ def regular_bytes(file: Path) -> bytes:
 
 def _check(mode: int, file: Path) -> None:
     if not S_ISREG(mode):
-        raise OSError(errno.EINVAL, "it is no regular file", str(file))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(file))
 
 
 _LARGE = 2**26

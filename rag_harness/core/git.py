@@ -72,7 +72,7 @@ def _commit(top: Path, revision: str) -> str:
         if shallow
         else "Name a branch, a tag or a commit that git log shows; of a remote branch, fetch it first."
     )
-    raise SettingsError(f"{revision!r} is no commit of the repository {top}. {remedy}")
+    raise SettingsError(f"{revision!r} is not a commit of the repository {top}. {remedy}")
 
 
 def _git(folder: Path, *asked: str) -> bytes:

@@ -187,7 +187,7 @@ def _judgement(line: bytes) -> _Judgement | str:
         return f"expected query-id, corpus-id and score, separated by tabs; found {len(cells)} cells in {cells!r:.80}."
     query_id, doc_id, relevance = cells
     if not _WHOLE_NUMBER.fullmatch(relevance):
-        return f"relevance {relevance!r:.40} is no whole number. Write 0 for not relevant, 1 or more for relevant."
+        return f"relevance {relevance!r:.40} is not a whole number. Write 0 for not relevant, 1 or more for relevant."
     return _Judgement(query_id, doc_id, int(relevance))
 
 

@@ -50,12 +50,12 @@ _PERHAPS = {
     ".yml": is_openapi,
     ".csv": is_csv_document,
 }
-"""Suffixes of many files that are no documents, and our function that looks into them."""
+"""Suffixes of many files that are not documents, and our function that looks into them."""
 Loader = Callable[[Path, str], Document]
 """Reads a file as the document of that id; what a loader of your own is."""
 
 LEFT_OUT = ("README.md", "requirements*.txt", "robots.txt", "LICENSE*")
-"""Files for people or programs that are no pages of the knowledge base."""
+"""Files for people or programs that are not pages of the knowledge base."""
 
 
 def page_files(folder: Path) -> Iterator[Path]:
@@ -179,7 +179,7 @@ class Pages:
         page, mark, part = name.partition("#") if self._parts else (name, "", "")
         near = meant(page, sorted(self._names))
         whole = near.replace("'?", f"{mark}{part}'?") if mark else near
-        return f"{field} {name!r} is no page of {self._folder}.{whole}"
+        return f"{field} {name!r} is not a page of {self._folder}.{whole}"
 
 
 def check_folder(folder: Path) -> None:

@@ -383,7 +383,7 @@ def _lost(entry: GoldenEntry, expected: str, names: _Names) -> str:
     near = names.nearest(expected)
     meant = f"Did you mean {' or '.join(map(repr, near))}?" if near else "A heading is named as page.md#heading."
     where = entry.place or f"Golden entry {entry.entry_id}"
-    return f"{where}: {entry.said_by} {expected!r} is no page, heading or chunk of the documents. {meant}"
+    return f"{where}: {entry.said_by} {expected!r} is not a page, heading or chunk of the documents. {meant}"
 
 
 class _Names:

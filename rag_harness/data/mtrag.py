@@ -82,7 +82,8 @@ def place_of(benchmark: str, path: Path) -> MtragPlace:
         above = MtragPlace(benchmark, named, "").domains
         hint = f" Name one of its domains, too: {benchmark}:{named}/{above[0]}" if above else f" To get one: {_CLONE}"
         raise DataError(
-            f"No {place.top}/retrieval_tasks with judgements: {place.clone} is no clone of IBM/mt-rag-benchmark.{hint}"
+            f"No {place.top}/retrieval_tasks with judgements: {place.clone} is not a clone of "
+            f"IBM/mt-rag-benchmark.{hint}"
         )
     if place.domain not in place.domains:
         shape = f"{benchmark}:CLONE/DOMAIN, and behind it /{', /'.join(VARIANTS)} if not the last turn is the query"

@@ -468,7 +468,7 @@ def _said(problem: ErrorDetails) -> str:
         said = problem["msg"].removeprefix("Value error, ").replace(" at line 1 column ", " at column ")
         return f"{field}: {said}" if field else said
     near = nearest_field(field, [*QueryLine.model_fields, "turns"])
-    return f"{field}: no field of a question.{f' Did you mean {near!r}?' if near else ' A label stands in metadata.'}"
+    return f"{field}: no field of a question.{f' Did you mean {near!r}?' if near else ' A label is in metadata.'}"
 
 
 def _type_problems(line: QueryLine, types: Sequence[str] | None) -> list[str]:

@@ -241,7 +241,7 @@ def turns_of_line(raw: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[st
         return [], ["metadata: an object was expected"]
     said = next((key for each in turns for key in ("conversation", "turn", "turns") if key in each), "")
     if said:
-        return [], [f"turns: {said!r} stands in a turn. Its place in the list says which one it is"]
+        return [], [f"turns: {said!r} is in a turn. Its place in the list says which one it is"]
     if len(turns) > MOST_TURNS:
         return [], [f"turns: {len(turns):,}; a conversation has {MOST_TURNS} at most"]
     conversation = raw.get("conversation")
@@ -332,10 +332,10 @@ _TOGETHER = "its turns stand together, and no two conversations have one id."
 def _out_of_order(each: SaidTurn, wanted: int, before: SaidTurn | None) -> str:
     name = f"turn {each.turn} of {each.conversation!r}"
     if before and each.turn == before.turn:
-        return f"{name} stands there twice: already on line {before.line}."
+        return f"{name} is there twice: already on line {before.line}."
     if each.turn > wanted:
-        return f"{name} comes without turn {wanted}. Turns are numbered from 1, and stand in their order."
-    return f"{name} comes after turn {wanted - 1}. Turns are numbered from 1, and stand in their order."
+        return f"{name} comes without turn {wanted}. Turns are numbered from 1, and are in their order."
+    return f"{name} comes after turn {wanted - 1}. Turns are numbered from 1, and are in their order."
 
 
 def histories(turns: Sequence[SaidTurn]) -> list[list[dict[str, str]]]:

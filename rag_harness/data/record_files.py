@@ -92,7 +92,7 @@ def _checked(header: Sequence[str], where: str) -> list[str]:
         raise DataError(f"{where}: column {unnamed[0]} has no name. Name it, or remove it.")
     twice = [name for name, count in Counter(filter(None, names)).items() if count > 1]
     if twice:
-        raise DataError(f"{where}: column {twice[0]!r} stands there twice. Rename one.")
+        raise DataError(f"{where}: column {twice[0]!r} is there twice. Rename one.")
     if not any(names):
         raise DataError(f"{where}: no header. The first row names the columns.")
     return names
@@ -312,7 +312,7 @@ def _items(file: Path, text: str, begin: int) -> Iterator[SourceRecord]:
         elif text[place : place + 1] != "]":
             raise DataError(f"{where}: no JSON: a comma or ] is missing behind this item. Was the file cut short?")
     if text[place : place + 1] != "]" or text[place + 1 :].strip():
-        raise DataError(f"{file}: no JSON: one list was expected, and it ends early or something stands behind it.")
+        raise DataError(f"{file}: no JSON: one list was expected, and it ends early or something follows it.")
 
 
 def _is_json(line: str) -> bool:
@@ -383,6 +383,8 @@ def is_table(file: Path) -> bool:
     return file.suffix.lower() in TABLES
 
 
+# Values of YAML from outside, as YAML 1.2 has them: ``yes``, ``12:30`` and ``2024-03-01`` are texts.
+#
 # PyYAML reads YAML 1.1, where these are true, 750 and a date: an assertion ``contains: no`` would ask for ``False``.
 
 MOST_YAML = 32 << 20
@@ -429,7 +431,7 @@ def read_yaml(text: str, where: str) -> YamlText:
             if node is None:
                 return YamlText(None, None)
             if _count(node, {}) > _MOST_NODES:
-                raise DataError(f"{where}: its aliases stand for more than {_MOST_NODES:,} values. Write them out.")
+                raise DataError(f"{where}: its aliases mean more than {_MOST_NODES:,} values. Write them out.")
             return YamlText(made.construct_document(node), node)
         finally:
             made.dispose()

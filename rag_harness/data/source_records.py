@@ -277,7 +277,7 @@ def _end_of_literal(text: str, start: int) -> int:
     """Return where the literal ends that begins at ``start``."""
     mark = text[start]
     if mark not in "'\"":
-        raise ListCellError(f"{text[start : start + 40]!r} is no text in a list, neither in JSON nor in Python")
+        raise ListCellError(f"{text[start : start + 40]!r} is not text in a list, neither in JSON nor in Python")
     place = start + 1
     while (end := text.find(mark, place)) >= 0:
         before = text[place:end]
@@ -291,7 +291,7 @@ def _evaluated(literal: str) -> str:
     try:
         return str(ast.literal_eval(literal))
     except (ValueError, SyntaxError) as error:
-        raise ListCellError(f"{literal[:40]!r} is no text in Python: {error}") from None
+        raise ListCellError(f"{literal[:40]!r} is not text in Python: {error}") from None
 
 
 def _after_blanks(text: str, place: int) -> int:

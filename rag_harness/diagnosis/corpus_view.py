@@ -160,6 +160,8 @@ def says(texts: Iterable[str], quote: str) -> bool:
     return any(wanted in with_single_blanks(text) for text in texts)
 
 
+# Compares what was sent of a page with the page: another version of a passage, a part of it, another part. Pure.
+#
 # Nothing of the index has to be known for that: a pipeline that returns an answer and contexts has sent enough.
 
 _LEAST_PIECE, _SAME_SHAPE = 2, 0.7

@@ -200,7 +200,7 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     (
         "Logic Failure",
         "repeats the question",
-    ): "read the prompt as sent, and the reply: what is returned is the question",
+    ): "read the prompt as sent, and the reply: the question itself is returned",
     (
         "Logic Failure",
         "an error message",
@@ -223,7 +223,7 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     ): "tell the model when to refuse",
     ("Logic Failure", "distracted"): "fewer chunks (--rag-top-k), or a reranker that drops what does not belong",
     ("Logic Failure", "incomplete multi-hop"): "ask for every part: a prompt that lists them, or sub-questions",
-    ("Logic Failure", "found and not said"): "ask for it in the prompt: it stands in the sources; or a stronger model",
+    ("Logic Failure", "found and not said"): "ask for it in the prompt: it is in the sources; or a stronger model",
     (
         "Logic Failure",
         "says what it must not",
@@ -251,13 +251,13 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "Gold Doubtful",
         "no page has what is expected",
     ): "read the expectation: no page has it. Mend it, or add the page",
-    ("Judge Doubtful", ""): "read the answer; hold the judge against people: rag-harness judge calibrate",
+    ("Judge Doubtful", ""): "read the answer; compare the judge with people: rag-harness judge calibrate",
     (
         "Undetermined",
         "the pipeline does not say what it looked up",
     ): "return a PipelineOutput with the prompt's chunks as context; a service: [read] contexts",
     ("Undetermined", ""): "give the case a ground truth and evidence quotes",
-    ("Expectation Broken", ""): "read what stands there beside what is expected: one of the two is to be mended",
+    ("Expectation Broken", ""): "read what is there beside what is expected: one of the two is to be mended",
     (
         "Expectation Broken",
         "form of the answer",

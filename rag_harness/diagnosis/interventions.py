@@ -491,7 +491,7 @@ QUERY_CHANGES: Mapping[str, QuestionChange] = {
 
 NO_SOURCE = "no context"
 ONE_SOURCE = "one source, which has no order"
-NO_OTHER_PAGE = "nobody knows a page about something else"
+NO_OTHER_PAGE = "no page about something else is known"
 _PASSAGE = 1000
 """Characters of a page that are used as a chunk where the chunks of the index are not known."""
 

@@ -49,7 +49,7 @@ from rag_harness.tables.wording import cut
 WORDS = 0.3
 """Least F1 of the content words of two answers without figures that count as the same."""
 _ONE = re.compile(r"\bone\b", re.I)
-""""One" is no figure: mostly it is "the one that …"."""
+""""One" is not a figure: mostly it is "the one that …"."""
 _OPENING = re.compile(r"\W*(yes|no)\b", re.I)
 
 

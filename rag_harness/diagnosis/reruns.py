@@ -281,8 +281,8 @@ def _asks(
 
 BLACK_BOX = "the pipeline does not say how to answer from other sources (Experiment.answer_from)"
 NOT_KNOWN = (
-    "nobody knows whether it would still answer as in this run, for it is asked in each run. A fingerprint that it "
-    "states would say so; --rag-attribute explains within a run"
+    "it is not known whether it would still answer as in this run, because it is asked in each run. A fingerprint "
+    "that it states would say so; --rag-attribute explains within a run"
 )
 CHANGED = "the experiment is not what it was when its rows were made; run pytest again"
 
@@ -333,7 +333,7 @@ class RerunSupport:
         try:
             found = self._experiment(name)
             if found is None:
-                return KnownExperiment(why_not=f"{name} is no registered experiment, so nothing of it is run again")
+                return KnownExperiment(why_not=f"{name} is not a registered experiment, so nothing of it is run again")
             # Where an experiment has changed, its answers and its index no longer belong to the rows.
             if self._fingerprint(found) not in fingerprints:
                 is_known = found.is_reusable and not self._is_live

@@ -30,6 +30,8 @@ from rag_harness.records.row import ExperimentResult
 from rag_harness.retrieval.bm25 import Bm25Index
 from rag_harness.retrieval.retrievers import Rarity
 
+# What the trials of an experiment show together: one answer or one context for all, contexts that fit no question.
+#
 # A single trial does not show it. The first rows of a run are enough, and nothing of the pipeline has to be known.
 
 _FEWEST, _MOST_OF_ALL = 3, 0.5

@@ -93,7 +93,7 @@ seed_shift: ContextVar[int] = ContextVar("seed_shift", default=0)
 
 
 Session: TypeAlias = Literal["", "anew", "earlier"]
-"""The session of a turn: begun in this run, to be begun anew without recordings, or begun by an earlier run."""
+"""The session of a turn: begun in this run, to be begun again without recordings, or begun by an earlier run."""
 session_of_turn: ContextVar[Session] = ContextVar("session_of_turn", default="")
 """The session of the turn that is asked now."""
 

@@ -271,6 +271,8 @@ class AskedWithout:
             write_atomically(self._written, f"{json.dumps(said, indent=1)}\n".encode())
 
 
+# Chat completions: parameters that a server refuses, and replies that are streamed.
+#
 # Replayed or computed in this process.
 
 if TYPE_CHECKING:
@@ -354,7 +356,7 @@ class StreamedCompletion:
 
     def _take(self, chunk: Any) -> None:
         if not isinstance(chunk, dict):
-            raise ValueError(f"an event of the stream is no object: {chunk!r:.80}")
+            raise ValueError(f"an event of the stream is not an object: {chunk!r:.80}")
         if chunk.get("error"):
             raise StreamError(chunk["error"])
         self.model = chunk.get("model") or self.model

@@ -313,7 +313,7 @@ def _from_hub(model: str) -> Path:
         return Path(snapshot_download(model, allow_patterns=["*.json", "*.txt", "*.safetensors", "*/config.json"]))
     except (OSError, ValueError) as error:
         raise PrerequisiteError(
-            f"The weights of {model!r} are neither a folder here nor to be had from the model hub ({error}). "
+            f"The weights of {model!r} are neither a folder here nor available from the model hub ({error}). "
             f"Give the folder of a downloaded model, or use the profile's default."
         ) from error
 

@@ -417,7 +417,7 @@ def shape_of(folder: Path) -> BertShape:
     strange += _strange_steps(folder)
     if strange:
         raise PrerequisiteError(
-            f"The model in {folder} is no BERT whose vector is the mean of its tokens' ({', '.join(strange)}), and "
+            f"The model in {folder} is not a BERT whose vector is the mean of its tokens' ({', '.join(strange)}), and "
             f"ONNX Runtime is given no other here. Use --rag-embed-backend=torch."
         )
     return BertShape(config["num_hidden_layers"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12))

@@ -129,7 +129,7 @@ class CrossEncoderReranker:
             # A damaged folder makes transformers, safetensors and torch raise many kinds of errors.
             why = next(iter(str(error).splitlines()), type(error).__name__)
             raise PrerequisiteError(
-                f"The weights of the cross-encoder {self.model!r} are neither a folder here nor to be had from the "
+                f"The weights of the cross-encoder {self.model!r} are neither a folder here nor available from the "
                 f"model hub ({why}). Give the folder of a downloaded model as rerank_model of the profile, or, "
                 f"with an embedder in this process, use embedded/late-interaction."
             ) from error

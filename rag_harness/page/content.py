@@ -410,6 +410,6 @@ def check_address(report: str) -> None:
     """
     if not _ADDRESS.fullmatch(report):
         raise SettingsError(
-            f"--link {report}: that is no address of a page. Write https://… or a path such as report.html, without a "
-            "space and without #."
+            f"--link {report}: that is not an address of a page. Write https://… or a path such as report.html, "
+            "without a space and without #."
         )

@@ -353,7 +353,7 @@ def slices(run: Run) -> Figure | None:
     rows = [row for name, table in tables.items() for row in _rows(name, table, found, means[name])]
     head = ("experiment", "slice", "cases", *(SHORT_MEASURE_NAMES.get(name, name) for name in measures))
     title = "Measures on slices of the cases"
-    notes = ["Means without intervals: of a small slice they say little. The number of cases stands in the table."]
+    notes = ["Means without intervals: of a small slice they say little. The number of cases is in the table."]
     notes += [f"Not drawn, for most of these measures are not defined: {', '.join(left)}."] if left else []
     notes += [*equal_notes(groups), *left_out(run, list(names), drawn)]
     table = Table("figure-slices", head, rows, "Means by slice")
@@ -578,8 +578,8 @@ def _not_drawn(run: Run, drawn: set[str], unit: str) -> list[str]:
     left = [name for name in run.experiments if name not in drawn]
     replayed = [name for name in left if unit == "ms" and run.tables[name].totals.recorded.any()]
     others = [name for name in left if name not in replayed]
-    notes = [f"Not drawn, for their times are of recorded calls: {', '.join(replayed)}."] if replayed else []
-    return [*notes, f"Not drawn, for want of one of the two: {', '.join(others)}."] if others else notes
+    notes = [f"Not drawn, because their times are of recorded calls: {', '.join(replayed)}."] if replayed else []
+    return [*notes, f"Not drawn, because one of the two is missing: {', '.join(others)}."] if others else notes
 
 
 def _time(table: SuiteTable) -> Estimate | None:

@@ -19,7 +19,7 @@ from rag_harness.tables.wording import joined_names
 STUDY = ("context_precision", "faithfulness", "answer_relevancy", "g_mean")
 PLAIN = ("recall@5", "evidence_recall", "mrr@10", "token_f1")
 QUALITY = ("g_mean", "factuality", "answer_correctness", "token_f1", "recall@5")
-"""Measures that stand for the quality of an experiment. The first that a run has is used."""
+"""Measures that represent the quality of an experiment. The first that a run has is used."""
 
 
 def estimate(table: SuiteTable, measure: str) -> Estimate | None:

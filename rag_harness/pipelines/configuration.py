@@ -20,7 +20,7 @@ from rag_harness.retrieval.builder import Retrieval, spec_of
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 
 DEFAULT_SHAPE: Mapping[str, Any] = {"retriever": "dense", "dense_weight": 0.5, "rerank": True, "prompt": "e3"}
-"""Values of the parameters that are no options, where a configuration does not name them."""
+"""Values of the parameters that are not options, where a configuration does not name them."""
 
 
 _OPTIONS = ("chunk_overlap", "chunk_size", "candidates", "top_k")
@@ -110,7 +110,7 @@ def _of_experiment(spec: ConfigurationSpec, parts: RunParts) -> Experiment:
     if spec.experiment in endpoints_of(settings):
         settings = _with_body(spec, settings)
     elif len(options) < len(spec.values):
-        raise SettingsError(f"{spec.where}: {spec.experiment} is no service, so it has no parameters {OF_SERVICE}…")
+        raise SettingsError(f"{spec.where}: {spec.experiment} is not a service, so it has no parameters {OF_SERVICE}…")
     built = experiment(spec.experiment, parts.under(settings))
     made_of = {**built.ingredients, "configuration": dict(spec.values)}
     return replace(built, id=spec.name, ingredients=made_of)

@@ -372,7 +372,7 @@ class ModelMove:
         found = json_of(reply)
         text, done = (found or {}).get("say"), (found or {}).get("done")
         if not isinstance(text, str) or not isinstance(done, bool):
-            return Fault('it is no JSON with a text "say" and true or false as "done"')
+            return Fault('it is not JSON with a text "say" and true or false as "done"')
         text = " ".join(text.split())
         if done:
             return EndMove(f"the user ends it: {text[:_LONGEST_WHY] or 'without a word'}")

@@ -230,7 +230,7 @@ class TracedPipeline:
         self._takes_query = callable(getattr(app, "answer", None))
         if not self._takes_query and not callable(app):
             raise PrerequisiteError(
-                f"What is traced is a function of the question's text, or an object with a method answer; "
+                f"Traced is a function of the question's text, or an object with a method answer; "
                 f"{type(app).__name__} is neither. Hand over its method: rag_traced(app.invoke)."
             )
 

@@ -61,7 +61,7 @@ _TEXTS = ("text", "page_content", "content", "chunk")
 _IDS = ("chunk_id", "id_", "id", "node_id")
 _SCORES = ("score", "relevance_score", "similarity")
 NAMELESS = "context"
-"""Stands in ids for the page of a context that names none."""
+"""Replaces, in ids, the page of a context that names none."""
 _PAIR = 2
 _SOURCE = "pipeline"
 """Names the scores of hits whose retriever is not told."""

@@ -17,6 +17,8 @@ from rag_harness.core.types import Case, Evidence, Expectation, ExpectedTool, Qu
 from rag_harness.records.expectations import as_json, expectations_of, in_short, needs_model
 from rag_harness.records.row import ExperimentResult, read_json, storable
 
+# Scenarios in ``queries.jsonl``: a conversation that a simulated user plays, in a line of its own.
+#
 #     {"conversation": "sim_001", "scenario": {"opening": "can i rent a tent?", "goal": "knows what three days cost",
 #      "facts": ["two adults and a child"], "asks": ["and the deposit?"], "reached": [{"contains": "€36"}],
 #      "max_turns": 6}}
@@ -378,9 +380,9 @@ def _check_types(content: Mapping[str, Any]) -> None:
     numbers, texts = content["qrels"].values(), [*content["labels"].values()]
     texts += [quote[key] for quote in content["evidence"] for key in ("filename", "quote")]
     if any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
-        raise TypeError("a value of qrels is no number")
+        raise TypeError("a value of qrels is not a number")
     if not all(isinstance(each, str) for each in texts):
-        raise TypeError("a label, or a part of the evidence, is no text")
+        raise TypeError("a label, or a part of the evidence, is not text")
 
 
 def _stated(each: Expectation) -> dict[str, object]:

@@ -132,7 +132,7 @@ class ExpectationKind(ABC):
     """
 
     options: ClassVar[Mapping[str, type | tuple[type, ...]]] = {}
-    """Values that may stand beside the demand, by name, with their types."""
+    """Values that may be beside the demand, by name, with their types."""
     of_words: ClassVar[bool] = False
     """Whether it looks at the words alone, so that a right answer written by a person keeps to it, too.
 
@@ -310,11 +310,11 @@ def _one(raw: object) -> Expectation | str:
     if negated:
         inner, more = demand.pop("not"), list(demand)
         if more:
-            return f"{more[0]!r} stands beside 'not'. Put it inside"
+            return f"{more[0]!r} is beside 'not'. Put it inside"
         if not isinstance(inner, dict):
             return f'\'not\' takes one object, e.g. {{"not": {{"contains": "refund"}}}}; found {in_short(inner)}'
         if "not" in inner:
-            return "'not' stands in 'not'. Take both away"
+            return "'not' is in 'not'. Take both away"
         demand = inner
     return _beside(beside) or _demand(demand, negated, beside)
 
@@ -537,7 +537,7 @@ def stated_in(texts: Sequence[str], where: str) -> tuple[Expectation, ...]:
             raw.append(json.loads(text))
         except ValueError as error:
             raise SettingsError(
-                f'{where}: {text!r:.60} is no JSON object, e.g. {{"max_words": 120}}: {error}.'
+                f'{where}: {text!r:.60} is not a JSON object, e.g. {{"max_words": 120}}: {error}.'
             ) from None
     return checked_expectations(raw, where)
 

@@ -139,7 +139,7 @@ _RARE = (
 )
 
 Some = Literal["all"] | list[str]
-"""Ids of cases; ``all`` stands for every case of the data."""
+"""Ids of cases; ``all`` means every case of the data."""
 
 
 class _Record(BaseModel):

@@ -144,7 +144,7 @@ class FrozenModel(BaseModel):
 class HitMetadata:
     """Where a chunk comes from."""
 
-    filename: StorableText = Field(description="name of the document; empty where nobody knows it")
+    filename: StorableText = Field(description="name of the document; empty where it is not known")
     section: StorableText = Field(description="headings above the chunk, outermost first, joined by ' > '")
     version: StorableText | None = Field(
         default=None, description="of the page, null where the knowledge base names none"
@@ -218,7 +218,7 @@ class RowCall(FrozenModel):
     retries: int = Field(0, description="tries after the first")
     recorded: bool = Field(False, description="the times are those of the recorded call")
     recorded_at: StorableText = Field(
-        "", description="when a replayed call was recorded: UTC, ISO 8601; empty: nobody knows"
+        "", description="when a replayed call was recorded: UTC, ISO 8601; empty: not known"
     )
     finish_reason: StorableText = Field(
         "", description="why the model stopped, as its server says; empty where it does not"
@@ -271,7 +271,7 @@ class RowDecision(FrozenModel):
 
     name: StorableText = Field(description="what was decided on")
     outcome: StorableText = Field(description="what was decided")
-    value: Finite | None = Field(None, description="null where it was no number that decided")
+    value: Finite | None = Field(None, description="null where it was not a number that decided")
     threshold: Finite | None = Field(None, description="what the value was set against; null where there is none")
     reason: StorableText = Field("", description="why, in words; empty where the pipeline gives none")
 
@@ -292,7 +292,7 @@ class RowError(FrozenModel):
 
 SCHEMA_VERSION = 1
 _SHORT = 300
-"""Characters of a text that stand in one line."""
+"""Characters of a text that fit in one line."""
 _BY_EXPECTATIONS = "expectations"
 _BEGIN = b'{"query_id":"'
 """Beginning of the lines that this package writes."""
@@ -359,7 +359,7 @@ class ExperimentResult(FrozenModel):
     usage: TokenUsage = Field(description="tokens of all calls of the trial")
     cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         None,
-        description="what the model call costs, for a replayed answer what the recorded call cost; "
+        description="what the model call costs; where the answer was replayed, what the recorded call cost; "
         "null where the price of the model or its tokens are not known",
     )
     retries: int = Field(0, description="model calls that were tried again")
@@ -381,7 +381,7 @@ class ExperimentResult(FrozenModel):
     dry_run: bool = Field(description="mode was replay")
     timings_recorded: bool = Field(False, description="the model's times are those of the recorded call")
     recorded_at: StorableText = Field(
-        "", description="UTC, ISO 8601, of the oldest call that was replayed; empty where none was, or nobody knows"
+        "", description="UTC, ISO 8601, of the oldest call that was replayed; empty where none was, or it is not known"
     )
     version: StorableText = Field("", description="of the service that answered; empty where it has none")
     trace_id: StorableText = Field(
@@ -450,7 +450,7 @@ class ExperimentResult(FrozenModel):
         truth = _in_short(self.ground_truth) if self.ground_truth.strip() else ""
         if self.correct_by == _BY_EXPECTATIONS:
             return f"what the question's expectations say{f', and {truth}' if truth else ''}"
-        return truth or ("an answer" if self.answerable else "to decline, for the documents do not answer it")
+        return truth or ("an answer" if self.answerable else "to decline, because the documents do not answer it")
 
     @cached_property
     def text(self) -> str:

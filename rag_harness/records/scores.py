@@ -32,7 +32,7 @@ from rag_harness.records.row import (
 SCORES = "scores"
 """Folder beside the result files."""
 CHECKED = "metamorphic"
-"""Folder of the scores of metamorphic checks. Each run with checks writes it anew."""
+"""Folder of the scores of metamorphic checks. Each run with checks writes it again."""
 BEGIN = b'{"measure":'
 """Beginning of a score's line. A journal holds rows too."""
 
@@ -143,13 +143,13 @@ def parse_score(line: bytes | str) -> ScoreLine | None:
 def _check_texts(*texts: Any) -> None:
     for text in texts:
         if type(text) is not str:
-            raise TypeError(f"{text!r:.40} is no text")
+            raise TypeError(f"{text!r:.40} is not text")
 
 
 def _finite(said: Any) -> float:
     value = float(said)
     if not isfinite(value):
-        raise ValueError(f"{value} is no score")
+        raise ValueError(f"{value} is not a score")
     return value
 
 
@@ -289,7 +289,7 @@ def read_causes(output: Path) -> list[CauseLine]:
         try:
             found.append(CauseLine.model_validate_json(line))
         except ValidationError as error:
-            raise DataError(f"{file}:{number}: {first_problem(error)}. Write it anew: rag-harness explain.") from error
+            raise DataError(f"{file}:{number}: {first_problem(error)}. Write it again: rag-harness explain.") from error
     return found
 
 

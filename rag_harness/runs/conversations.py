@@ -35,7 +35,7 @@ _CUT_OFF = Failure(
     stage="ask",
     error_type="CutOff",
     message="the run was cut off when this question was sent, before an answer came. The service may have heard it, so "
-    "the next run begins the conversation anew.",
+    "the next run begins the conversation again.",
 )
 
 

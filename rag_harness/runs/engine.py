@@ -409,7 +409,7 @@ class NewLines(Protocol):
 
 
 JobResult: TypeAlias = TrialOutcome | NewLines
-"""A trial's outcome, or what came of another job: who has submitted the job knows which, by its key."""
+"""A trial's outcome, or the result of another job: who has submitted the job knows which, by its key."""
 Engine: TypeAlias = BackgroundLoop[JobResult] | InlineLoop[JobResult]
 
 

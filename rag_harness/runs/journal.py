@@ -267,11 +267,11 @@ class ResumeStore:
     Args:
         output: folder of the result files.
         run: id of this run; its journals' names begin with it.
-        anew: whether to ignore earlier runs.
+        overwrite: whether to ignore earlier runs.
     """
 
-    def __init__(self, output: Path, run: str, anew: bool) -> None:
-        self._output, self._run, self._anew = output, run, anew
+    def __init__(self, output: Path, run: str, overwrite: bool) -> None:
+        self._output, self._run, self._overwrite = output, run, overwrite
         self._earlier: dict[tuple[str, str], dict[str, ExperimentResult]] = {}
         self._left_behind: dict[_Key, tuple[ExperimentResult, bool]] = {}
         self._failed: dict[_Key, ExperimentResult] = {}
@@ -300,7 +300,7 @@ class ResumeStore:
         return left or self._earlier_row(experiment, "" if of_any_run else fingerprint, query_id)
 
     def _earlier_row(self, experiment: str, fingerprint: str, query_id: str) -> ExperimentResult | None:
-        if self._anew:
+        if self._overwrite:
             return None
         wanted = experiment, fingerprint
         if wanted not in self._earlier:
@@ -311,7 +311,7 @@ class ResumeStore:
     def score(self, experiment: str, key: tuple[str, ...]) -> ScoreLine | None:
         """Return the known score with this key; None where the row has to be judged."""
         if experiment not in self._scores:
-            earlier = () if self._anew else read_scores(scores_path(self._output, experiment))
+            earlier = () if self._overwrite else read_scores(scores_path(self._output, experiment))
             self._scores[experiment] = {score.key: score for score in earlier if score.is_final}
         return self._scores[experiment].get(key)
 
@@ -344,7 +344,7 @@ class ResumeStore:
         """Read the journals of processes that have died since the last look."""
         for file, lines in left_behind(self._output / JOURNALS, self._read).items():
             ours = file.name.startswith(self._run)
-            if ours or not self._anew:
+            if ours or not self._overwrite:
                 self._add(lines, earlier=not ours)
             self._read.add(file)
 

@@ -88,7 +88,7 @@ def material_of(row: ExperimentResult, case: Case, measures: Sequence[JudgedMeas
 KEPT_SCORES = "scores"
 """The folder in the cache."""
 MOST_SCORES = 20_000
-"""Scores in one folder. Larger runs judge anew what is beyond: their scores would fill the memory."""
+"""Scores in one folder. Larger runs judge the rest again: their scores would fill the memory."""
 _FILES = 8
 """Files in one folder. A run that finds so many makes one of them, of the scores that it has used."""
 _PACKAGE = "rag_harness."
@@ -270,7 +270,7 @@ class RowJudge:
         make_judge: makes the judge on first use.
         pages_of: returns gold pages; called only for measures that read them.
         seconds: seconds that judging a row may take.
-        anew: makes a judge without earlier replies; takes the number of the repeat.
+        judge_of_repeat: makes a judge without earlier replies; takes the number of the repeat.
         elsewhere: asks the judge of another process; None where this process asks.
         kept: scores of earlier replays; None where the judge is asked for each score.
         stated: returns what scores of the judge depend on besides its revision; None where none is reused.
@@ -281,14 +281,15 @@ class RowJudge:
         make_judge: Callable[[], Judge],
         pages_of: PagesOf,
         seconds: float,
-        anew: Callable[[int], Judge] | None = None,
+        judge_of_repeat: Callable[[int], Judge] | None = None,
         elsewhere: AskJudge | None = None,
         kept: KeptScores | None = None,
         *,
         stated: Callable[[Any], str | None] = lambda _: "",
     ) -> None:
         self._stated = Lazy(lambda: stated(self._judge.get()))
-        self._judge, self._pages_of, self._seconds, self._anew = Lazy(make_judge), pages_of, seconds, anew
+        self._judge, self._pages_of, self._seconds = Lazy(make_judge), pages_of, seconds
+        self._judge_of_repeat = judge_of_repeat
         self._elsewhere, self._kept = elsewhere, kept
         self._broken = ""
         self._long = asyncio.Lock()
@@ -453,7 +454,7 @@ class RowJudge:
             return _none(measures, self._broken)
         if self._elsewhere:
             return await self._bound(self._elsewhere(material, measures, turn))
-        judge = self._anew(turn) if turn and self._anew else self._judge.get()
+        judge = self._judge_of_repeat(turn) if turn and self._judge_of_repeat else self._judge.get()
         if inline.get() or not material.is_long or not _computes(judge):
             return await self._bound(judged(material, measures, judge))
         # Its rules would keep this loop, and with it the deadline, waiting. Long texts are judged one after another, in

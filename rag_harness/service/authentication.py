@@ -54,8 +54,8 @@ def check_host(host: str, keys_made: bool) -> None:
     if keys_made or is_this_machine(host):
         return
     raise SettingsError(
-        f"The server was to listen on {host or 'every address'}, and there is no key: whoever reaches it could read "
-        f"and change its documents. Make a key first (rag-harness keys create --scope query), or listen on this "
+        f"The server was to listen on {host or 'every address'}, and there is no key: anybody who reaches it could "
+        f"read and change its documents. Make a key first (rag-harness keys create --scope query), or listen on this "
         f"machine alone: --host 127.0.0.1."
     )
 

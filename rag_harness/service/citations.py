@@ -179,7 +179,7 @@ def _worded(text: str, spans: Iterable[Span], language: str) -> Iterator[tuple[S
 
 
 _ENOUGH = 0.5
-"""The share of a claim's words that its source must have. With less, the mark may stand for the words after it."""
+"""The share of a claim's words that its source must have. With less, the mark may belong to the words after it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,7 +280,7 @@ def parsed_rate(rate: str) -> Rate:
     """
     found = _RATE.fullmatch(" ".join(rate.split()))
     if found is None or int(found[1]) < 1 or found[2] == "0":
-        raise SettingsError(f"{rate!r} is no rate. Write a number and a time: 60/minute, 10/second, 1000/hour.")
+        raise SettingsError(f"{rate!r} is not a rate. Write a number and a time: 60/minute, 10/second, 1000/hour.")
     return Rate(int(found[1]), int(found[2] or 1) * _SECONDS[found[3].lower()])
 
 

@@ -69,7 +69,7 @@ def fault_of_value(value: Any, path: str) -> str:
     """Return what is wrong in a value that was parsed from checked bytes; empty if nothing is."""
     for where, found in _leaves(value, path):
         if isinstance(found, float) and not math.isfinite(found):
-            return f"{where} is no finite number"
+            return f"{where} is not a finite number"
         if isinstance(found, str) and not _is_whole(found):
             return f"{where} has half a character (a lone surrogate)"
     return ""

@@ -290,7 +290,7 @@ class Metrics:
         self._answer = seconds("answer", "Until an answer was ready.")
         self._first = seconds("first_token", "Until its first words were sent.")
         self._stage = seconds("stage", "Of a stage.", "stage")
-        self._decisions = counter("decisions", "What became of questions.", "outcome")
+        self._decisions = counter("decisions", "Outcomes of questions.", "outcome")
         self._tokens = counter("tokens", "Of model calls.", "type")
         self._ratings = counter("ratings", "Thumbs.", "thumb")
         self._in_flight = gauge("questions_in_flight", "Being answered.")
@@ -299,7 +299,7 @@ class Metrics:
         self._refused = counter("ingest_failures", "Documents not taken in.")
         gauge("traces_lost", "Not kept, since the start.").set_function(traces_lost)
         named = "collection", "outcome"
-        self._asked = counter("collection_questions", "What became of them.", *named, registry=self._named)
+        self._asked = counter("collection_questions", "Their outcomes.", *named, registry=self._named)
 
     def request(self, method: str, route: str, status: int) -> None:
         """Count a request; ``route`` is the template of its path (``/documents/{id}``), empty if no route fits."""

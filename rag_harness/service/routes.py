@@ -151,7 +151,7 @@ async def query(
     """Answer from the documents of the key's collection.
 
     With `Accept: text/event-stream` the answer comes as events: `retrieval`, `token`, `citation`, `verdict`, and
-    `replace` where what was streamed is withdrawn.
+    `replace` where the streamed text is withdrawn.
 
     What was said before goes to the experiment: what the server keeps of a `conversation`, or the body's `history`.
     """
@@ -250,7 +250,7 @@ def _metadata(text: str) -> dict[str, Any]:
     except ValueError:
         said = None
     if not isinstance(said, dict):
-        raise ProblemError(422, "bad_metadata", 'metadata is no JSON object, such as {"url": "https://…"}.')
+        raise ProblemError(422, "bad_metadata", 'metadata is not a JSON object, such as {"url": "https://…"}.')
     if fault := fault_of_value(said, "metadata"):
         raise ProblemError(422, "bad_metadata", f"{shortened(fault)}. Leave it out, or send another value.")
     return said

@@ -207,7 +207,7 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words, not ours
         """Answer a request that is not HTTP."""
-        self._break_off(ProblemError(400, "no_http", "This is no request of HTTP/1.1, or its headers are too long."))
+        self._break_off(ProblemError(400, "no_http", "This is not a request of HTTP/1.1, or its headers are too long."))
 
     def _stop_waiting(self) -> None:
         if self._due is not None:

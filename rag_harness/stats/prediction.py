@@ -362,7 +362,7 @@ def _refused(accepted: int, wrong: int, risk: float, delta: float) -> Promise:
     bound = beta_quantile(1 - delta, wrong + 1, accepted - wrong) if accepted > wrong else 1.0
     said = f"{wrong} of {accepted} accepted answers are wrong"
     if accepted and wrong / accepted >= risk:
-        reason = f"{said}, which is no less than {risk:.0%}: at this rate no number of answers would do"
+        reason = f"{said}, which is not less than {risk:.0%}: at this rate no number of answers would do"
         return Promise(None, risk, delta, accepted, wrong, bound, needed - accepted, reason)
     reason = f"{said}; {needed - accepted} more without an error are needed in this half, {needed} in all"
     return Promise(None, risk, delta, accepted, wrong, bound, needed - accepted, reason)

@@ -42,7 +42,7 @@ class MeanTest:
         if not (np.isfinite(span).all() and span[0] < span[1]):
             raise ValueError(f"a stop rule needs values between two finite ends; got {span[0]:g} to {span[1]:g}.")
         if not span[0] <= threshold <= span[1]:
-            raise ValueError(f"no mean of values between {span[0]:g} and {span[1]:g} is held against {threshold:g}.")
+            raise ValueError(f"no mean of values between {span[0]:g} and {span[1]:g} is compared with {threshold:g}.")
         if population < 1:
             raise ValueError(f"a population has 1 case or more; got {population}.")
         self._low, self._width = span[0], span[1] - span[0]
@@ -280,7 +280,7 @@ class Race:
         self._look()
 
     def set_aside(self, arm: str) -> None:
-        """Measure an arm no further, for example for want of money. It may still be the best, and is not called worse.
+        """Measure an arm no further, e.g. because money ran out. It may still be the best, and is not called worse.
 
         Raises:
             ValueError: the arm is not in any more, or is the last one.
@@ -300,7 +300,7 @@ class Race:
             ValueError: the arm is unknown or the last one, or was withdrawn.
         """
         if arm not in self._arms or not self._allowed[self._arms.index(arm)]:
-            raise ValueError(f"{arm} is no arm of this race; got {', '.join(self._names(self._allowed))}.")
+            raise ValueError(f"{arm} is not an arm of this race; got {', '.join(self._names(self._allowed))}.")
         if np.count_nonzero(self._allowed) == 1:
             raise ValueError(f"{arm} is the last arm of this race and cannot be withdrawn.")
         place = self._arms.index(arm)
@@ -321,7 +321,7 @@ class Race:
     def _scaled(self, values: Mapping[str, float]) -> Floats:
         low, high = self._span
         if unknown := values.keys() - set(self._arms):
-            raise ValueError(f"{', '.join(sorted(unknown))} is no arm of this race; got {', '.join(self._arms)}.")
+            raise ValueError(f"{', '.join(sorted(unknown))} is not an arm of this race; got {', '.join(self._arms)}.")
         if missing := [name for name in self.left if name not in values]:
             raise ValueError(f"a unit has a value for each arm that is still in; none for {', '.join(missing)}.")
         for name in self.left:

@@ -55,7 +55,7 @@ def earlier_turns(query: Query) -> EarlierTurns:
     """Return what was said before a query: messages in its inputs under ``history``, or texts by both in turn."""
     said = messages_of(query.inputs.get("history", ()))
     if said is None:
-        return EarlierTurns(fault="history is no list of texts or of objects with role and content")
+        return EarlierTurns(fault="history is not a list of texts or of objects with role and content")
     last = said[-MOST_MESSAGES:]
     used = tuple(replace(each, content=each.content[:LONGEST_MESSAGE]) for each in last)
     return EarlierTurns(used, len(said), sum(len(each.content) > LONGEST_MESSAGE for each in last))
@@ -152,7 +152,7 @@ def conversing(name: str, parts: RunParts, made: Callable[[RunParts, Retrieval],
 
 STAGE = "rewrite"
 LONGEST_QUESTION = 1_000
-"""The most bytes of a question that was rewritten. A longer text is no question."""
+"""The most bytes of a question that was rewritten. A longer text is not a question."""
 SPECIAL_TOKENS = 2
 """Tokens that frame a text in an embedder. Each other token has at least one byte."""
 SYSTEM = (
@@ -240,7 +240,7 @@ def build_c1(parts: RunParts) -> Experiment:
 
 
 BYTES_A_TOKEN = 2
-"""Bytes of a token, for the length of a text that an embedder reads whole. An English token has about four."""
+"""Bytes of a token: for the length of a text that an embedder reads whole. An English token has about four."""
 
 
 class LastTurn:

@@ -99,7 +99,7 @@ class ContradictionModel:
 def _read(reply: str, texts: Sequence[str], role: str) -> ModelPairs:
     named = (json_of(reply) or {}).get("contradictions")
     if not isinstance(named, list):
-        why = f'the reply of the model of role {role} is no JSON with a list "contradictions"'
+        why = f'the reply of the model of role {role} is not JSON with a list "contradictions"'
         return ModelPairs(None, f"by rules: {why}")
     found = [pair for each in named[:_MOST] if (pair := _pair(each, texts)) is not None]
     left_out = len(named) - len(found)

@@ -129,7 +129,7 @@ def build_e3_plain(parts: RunParts) -> Experiment:
 
 TUNED = Path(__file__).with_name("tuned.toml")
 _OF_RUN = ("chat_model", "embed_model", "rerank_model", "index")
-"""What the space does not vary is that of the run's profile, as for every experiment of the study."""
+"""What the space does not vary comes from the run's profile, as for every experiment of the study."""
 
 
 def build_e3_tuned(parts: RunParts) -> Experiment:
@@ -256,7 +256,7 @@ def _different(texts: Sequence[str]) -> list[str]:
 # Plans what to search for: with a model of role ``rewrite`` if there is one, else by rules.
 
 LONGEST_SEARCH = 500
-"""The most characters of a search. A longer text is no query."""
+"""The most characters of a search. A longer text is not a query."""
 SYSTEM = (
     "You plan the searches of a retail support assistant, before anything is looked up. The customer's question itself "
     f"is searched already. Name at most {MOST_SEARCHES - 1} further searches for what the answer needs to know: one "
@@ -300,7 +300,7 @@ def searches_in(reply: str) -> tuple[list[str], str]:
     """Return the searches in a reply; or none, and why the reply cannot be used."""
     named = (json_of(reply) or {}).get("searches")
     if not isinstance(named, list):
-        return [], 'it is no JSON with a list "searches"'
+        return [], 'it is not JSON with a list "searches"'
     texts = [" ".join(search.split()) for search in named if isinstance(search, str)]
     return ([], fault) if (fault := _fault(named, texts)) else (texts, "")
 

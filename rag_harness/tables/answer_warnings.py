@@ -61,18 +61,18 @@ def provenance_lines(tables: Mapping[str, SuiteTable], run_at: str) -> list[str]
     return lines
 
 
-def renewal(tables: Mapping[str, SuiteTable], may_ask: bool, made_anew: bool) -> str:
+def renewal(tables: Mapping[str, SuiteTable], may_ask: bool, overwrites: bool) -> str:
     """Return how to get new answers; empty where this run asked for all of them.
 
     Args:
         tables: tables of the run, by suite.
         may_ask: whether this mode may ask models and services.
-        made_anew: whether rows of earlier runs are ignored anyway.
+        overwrites: whether rows of earlier runs are ignored anyway.
     """
     origins = [table.totals.origins for table in tables.values()]
     found = []
-    if any(each.resumed.n for each in origins) and not made_anew:
-        found.append("--rag-overwrite makes reused rows anew")
+    if any(each.resumed.n for each in origins) and not overwrites:
+        found.append("--rag-overwrite makes reused rows again")
     if any(each.has_recorded for each in origins):
         mode = "" if may_ask else "--rag-mode=record "
         found.append(f"{mode}--rag-rerecord asks again for what was recorded")
@@ -145,14 +145,14 @@ def _since(said: str, before: str) -> str:
 
 def _recorded(origin: Origin, now: float) -> str:
     if origin.undated == origin.n:
-        return "recorded nobody knows when"
+        return "recorded at an unknown time"
     text = f"recorded {_when(origin)} ({_age(origin, now)})"
-    return text + (f", {origin.undated} of them nobody knows when" if origin.undated else "")
+    return text + (f", {origin.undated} of them at an unknown time" if origin.undated else "")
 
 
 def _when(origin: Origin) -> str:
     if not isfinite(origin.earliest):
-        return "nobody knows when"
+        return "an unknown time"
     first, last = _date(origin.earliest), _date(origin.latest)
     if origin.latest - origin.earliest < _DAY:
         return _minute(origin.earliest)
@@ -169,7 +169,7 @@ def _date(seconds: float) -> datetime:
 
 def _age(origin: Origin, now: float) -> str:
     if origin.latest > now + _SKEW:
-        return "later than this run by the clock, so nobody knows how old"
+        return "later than this run by the clock, so their age is not known"
     oldest, newest = age_said(now - origin.earliest), age_said(now - origin.latest)
     return f"{oldest} old" if oldest == newest else f"{newest} to {oldest} old"
 
@@ -199,10 +199,10 @@ def stale_reason(origins: Origins, max_age: float, now: float) -> str:
     """
     oldest, undated = origins.oldest
     if undated:
-        return f"{undated} answers were recorded nobody knows when"
+        return f"{undated} answers were recorded at an unknown time"
     newest = max(origins.replayed.latest, origins.partly.latest, origins.replayed_then.latest)
     if newest > now + _SKEW:
-        return f"answers are dated {_minute(newest)}, which is later than now: nobody knows how old"
+        return f"answers are dated {_minute(newest)}, which is later than now: their age is not known"
     if now - oldest > max_age:
         return f"the oldest answer is {age_said(now - oldest)} old"
     return ""
@@ -283,6 +283,8 @@ def _why(begun: BegunRun) -> str:
     return why if why.endswith((".", "!", "?")) else f"{why}."
 
 
+# Warnings beside the figures of answers.
+#
 # Wrong answers and declines, contexts of other text, unreviewed questions, errors.
 
 # A pipeline that declines every question gives no wrong answer, so the two figures are shown together.
@@ -433,6 +435,8 @@ def count_wrong(tables: Mapping[str, SuiteTable]) -> str:
     return f"{sum(each.wrong for each in found):,} wrong{more}"
 
 
+# What figures of answers do not show by themselves: contexts without the words of their page, refusals in other words.
+#
 # Terminal, page and comment say it in the same sentences.
 
 _SHARE = 0.05

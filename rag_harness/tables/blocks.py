@@ -175,7 +175,7 @@ def _scored(measure: RowMeasure, kept: StoredCase, row: ExperimentResult) -> Sco
         return scored(measure, kept.case, row)
     except Exception as error:
         log.error("%s of %s failed", measure.name, row.trial_id, exc_info=error)
-        return Score(None, f"no value, for the measure raised {type(error).__name__}: {error}")
+        return Score(None, f"no value, because the measure raised {type(error).__name__}: {error}")
 
 
 # A block holds every score of a known case, of any judge and any row. The table decides which of them count.

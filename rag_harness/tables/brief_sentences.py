@@ -46,7 +46,7 @@ class Sentence:
 
 
 _MOST_LEADS = 2
-"""Most measures that are spoken of first, for a phone shows no more. Terminal and sections have the others."""
+"""Most measures that are spoken of first, because a phone shows no more. Terminal and sections have the others."""
 
 _LONGEST_REMEDY = 110
 """Characters of a remedy that stand on the first screen. The section of failures has it whole."""

@@ -210,7 +210,7 @@ def _columns(names: Sequence[str], rows: Sequence[tuple[Any, ...]], kind: npt.DT
 # What a block depends on beside its lines. A kept block is valid as long as none of that changes.
 
 _PROCESS = uuid4().hex
-"""Stands for the code of a user's own measure. It is not known, so no other process has values of it."""
+"""Means the code of a user's own measure. It is not known, so no other process has values of it."""
 
 
 @dataclass(frozen=True)

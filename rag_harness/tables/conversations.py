@@ -401,10 +401,12 @@ def rules_over_conversations(rules: GateRules, suites: Mapping[str, Conversation
     return replace(rules, clusters=lambda suite: suites[suite].cluster_by_case)
 
 
+# A measure by the turns of conversations: its mean at each turn, and how much it changes from one turn to the next.
+#
 # Terminal, ``summary.json`` and page read it. Public: ``by_turn`` and ``drift_of``.
 
 FEW_TURNS = 4
-"""Turns that a line has; the last one stands for all that come later."""
+"""Turns that a line has; the last one means all that come later."""
 
 
 @dataclass(frozen=True, slots=True)

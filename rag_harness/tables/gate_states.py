@@ -20,7 +20,7 @@ from rag_harness.tables.suite_table import SuiteTable
 from rag_harness.tables.wording import counted
 
 _OF_EXPECTATIONS = ("expectations", "expect_", "rubric_", *OF_TURNS)
-"""Stand in the names of measures of expectations, of rubrics, and of what is asked of turns."""
+"""Are in the names of measures of expectations, of rubrics, and of what is asked of turns."""
 FEW_GATES = 3
 """Failed gates that the end of a run shows."""
 BAD = ("failed", "stale", "xpassed")

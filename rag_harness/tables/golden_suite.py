@@ -263,7 +263,7 @@ def one_question(output: Path, manifest: RunManifest, trial: str) -> list[str]:
     for result in read_retrievals(output, manifest) if trial.startswith(f"{GOLDEN}-") else ():
         if str(TrialId(GOLDEN, result.case_id)) == trial:
             return [
-                *([f"{trial} is no miss: rank {result.rank}"] if result.found else []),
+                *([f"{trial} is not a miss: rank {result.rank}"] if result.found else []),
                 *explain_miss(result).split("\n"),
             ]
     return []

@@ -544,7 +544,7 @@ def load_saved_run(file: Path) -> SavedRun:
         problem = first_problem(error)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"{type(error).__name__}: {error}"
-    raise DataError(f"{file} is no saved run: {problem}. Save it again with --rag-save {file.stem}.")
+    raise DataError(f"{file} is not a saved run: {problem}. Save it again with --rag-save {file.stem}.")
 
 
 def _json(value: Any, depth: int, indent: str = " ") -> str:
@@ -576,8 +576,9 @@ def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:
             check_as_written(file)
             return load_saved_run(file)
     raise DataError(
-        f"{named!r} is no run: there is neither a folder {place} with {MANIFEST} nor a file {baselines / named}.json. "
-        f"Name the output folder of a run, or what --rag-save wrote of it.{runs_near(place, MANIFEST)}"
+        f"{named!r} is not a run: there is neither a folder {place} with {MANIFEST} nor a file "
+        f"{baselines / named}.json. Name the output folder of a run, or what --rag-save wrote of "
+        f"it.{runs_near(place, MANIFEST)}"
     )
 
 

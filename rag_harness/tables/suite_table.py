@@ -368,7 +368,7 @@ class SuiteTable:
         if not self.foreign or 2 * self.foreign[0] <= self.foreign[1]:
             return ""
         return (
-            f"{self.foreign[0]:,} of {self.foreign[1]:,} contexts do not stand in the page that they name. If the "
+            f"{self.foreign[0]:,} of {self.foreign[1]:,} contexts are not in the page that they name. If the "
             "pipeline rewrites or translates them: --rag-foreign-text=allow"
         )
 

@@ -41,7 +41,7 @@ SHORT_MEASURE_NAMES = {
     "hri": "HRI",
     "hri_gold": "HRI_gold",
 }
-"""The study's names of its measures, for the heads of tables. Other measures keep their full names."""
+"""The study's names of its measures in the heads of tables. Other measures keep their full names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def short(name: str, room: int = _LONGEST) -> str:
 # Cuts a text that is too long between two clauses, never inside brackets.
 
 CUT = " …"
-"""Stands behind a text whose end is left out, and before one whose beginning is."""
+"""Follows a text whose end is left out, and before one whose beginning is."""
 _CLOSES = {")": "(", "]": "[", "”": "“"}
 _SPACE = re.compile(r"\s+")
 _ABBREVIATED = ("e.g.", "i.e.")

@@ -141,7 +141,7 @@ def test_workers_choose_alike_and_the_golden_suite_too(suite: Suite, repo: Repos
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--rag-affected-by=nowhere"], "*'nowhere' is no commit of the repository*"),
+        (["--rag-affected-by=nowhere"], "*'nowhere' is not a commit of the repository*"),
         (["--rag-affected-by=HEAD", "--rag-save=main"], "*--rag-save=main keeps a whole run*"),
     ],
 )

@@ -236,7 +236,7 @@ def test_a_file_that_cannot_be_read_is_named_before_anything_is_asked(told: Suit
     file(told).write_text("<<<<<<< ours\n")
     said = told.run("-n", workers)
     assert said.ret != 0
-    assert "mine.ambr is no file of snapshots that the installed syrupy reads" in said.stdout.str()
+    assert "mine.ambr is not a file of snapshots that the installed syrupy reads" in said.stdout.str()
     assert not (told.path / "asked.txt").exists()
 
 

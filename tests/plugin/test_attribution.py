@@ -78,7 +78,7 @@ def test_a_second_run_runs_nothing_again(study: Suite) -> None:
 def test_a_pipeline_of_ones_own_is_explained_from_its_rows(study: Suite) -> None:
     study.pytester.makepyfile(OWN)
     result = study.run("--rag-attribute")
-    why = "from rows and gold alone (observational): mine is no registered"
+    why = "from rows and gold alone (observational): mine is not a registered"
     result.stdout.fnmatch_lines([f"mine: * causes are {why}*"])
     usual = {"the pipeline does not say what it looked up", "answered what is not in the documents", "no gold"}
     assert {line["detail"] for line in causes(study)} <= usual

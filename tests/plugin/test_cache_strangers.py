@@ -1,4 +1,4 @@
-"""What is no file in the cache is passed over: a pipe would wait for ever, a device has no end, a folder no content."""
+"""A thing in the cache that is not a file is passed over: a pipe would wait for ever, a device has no end."""
 
 from __future__ import annotations
 

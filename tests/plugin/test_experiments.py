@@ -120,9 +120,9 @@ def test_it_has_prompts_of_ones_own(suite: Suite) -> None:
 BAD = {
     'name = "e3"\n': "*'e3' is the name of an experiment that there is*",
     'experiment = "tuned"\n': "*experiment is 'tuned', which is a configuration itself*",
-    'name = "queries"\n': "*'queries' is no name for an experiment*",
+    'name = "queries"\n': "*'queries' is not a name for an experiment*",
     "[parameters]\ntop_kk = 3\n": "*Unknown parameter 'top_kk'. Did you mean 'top_k'?*",
-    "[parameters\n": "*tuned.toml is no TOML*",
+    "[parameters\n": "*tuned.toml is not TOML*",
     "top_k = 3\n": "*top_k*",
 }
 

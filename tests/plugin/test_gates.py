@@ -186,7 +186,7 @@ def test_what_a_run_leaves_behind_is_all_that_a_report_needs(suite: Suite) -> No
     ]
     assert cases[3]["labels"] == {"query_type": "negative"}
     result.stdout.fnmatch_lines(
-        ["answers: 2 reused from the run of * UTC; 2 asked now", "--rag-overwrite makes reused rows anew"]
+        ["answers: 2 reused from the run of * UTC; 2 asked now", "--rag-overwrite makes reused rows again"]
     )
 
 

@@ -353,8 +353,8 @@ def test_an_experiment_that_retrieves_nothing_is_no_retriever(golden: Suite) -> 
         (
             [{**ENTRIES[0], "expected_document_id": "retuns.md"}],
             [],
-            "*golden.json: entry 1 ('return a lamp'): expected_document_id 'retuns.md' is no page of *. Did you mean "
-            "'returns.md'?",
+            "*golden.json: entry 1 ('return a lamp'): expected_document_id 'retuns.md' is not a page of *. Did you "
+            "mean 'returns.md'?",
         ),
         pytest.param(ENTRIES, ["--rag-k=0"], "*k is '0'*greater than or equal to 1*", marks=pytest.mark.long),
         pytest.param(ENTRIES, ["--rag-k=-1"], "*k is '-1'*", marks=pytest.mark.long),
@@ -369,7 +369,7 @@ def test_bad_input(golden: Suite, entries: Any, args: list[str], says: str) -> N
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
-ASKED = "*asked.jsonl:1: q1: context_reference 'retuns.md' is no page of *'returns.md'?"
+ASKED = "*asked.jsonl:1: q1: context_reference 'retuns.md' is not a page of *'returns.md'?"
 PARTS = "*parts.jsonl:2: q2: context_reference 'returns.md#refnds' is no *#refunds'*"
 CANNOT_BE_RUN = {
     "asked": (["--rag-golden=asked.jsonl"], ASKED),

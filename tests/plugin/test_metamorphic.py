@@ -114,7 +114,7 @@ def test_a_pipeline_that_is_made_in_a_worker_is_not_asked_again(suite: Suite) ->
     suite.pytester.makepyfile(SHOUTS)
     result = suite.run("--rag-gate=mine: metamorphic_case >= 0.9", "-n2")
     result.assert_outcomes(passed=4, failed=1)
-    result.stdout.fnmatch_lines(["mine: without a score: case 4: mine is no registered*"])
+    result.stdout.fnmatch_lines(["mine: without a score: case 4: mine is not a registered*"])
 
 
 def test_what_changes_nothing_passes_and_a_second_run_asks_nothing_again(suite: Suite) -> None:
@@ -136,7 +136,7 @@ def test_what_cannot_be_changed_has_a_reason_and_no_score(suite: Suite) -> None:
     assert why["metamorphic_case"] == "no letter of the question has a capital"
     assert why["metamorphic_typos"].startswith("no word of 5 letters")
     assert why["metamorphic_enumeration"] == "the question lists nothing"
-    assert why["metamorphic_distractor"] == "nobody knows a page about something else"
+    assert why["metamorphic_distractor"] == "no page about something else is known"
     assert all(line["undefined"] for line in scores(suite) if line["value"] is None)
 
 

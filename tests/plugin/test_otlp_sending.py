@@ -72,7 +72,7 @@ def test_a_backend_that_is_down_costs_a_line(suite: Suite) -> None:
 
 def test_an_address_that_is_none_is_refused_before_anything_is_asked(suite: Suite) -> None:
     for url, why in (
-        ("localhost:4318", "--rag-otlp: This is no address of a backend."),
+        ("localhost:4318", "--rag-otlp: This is not an address of a backend."),
         ("https://user:planted-key@localhost:4318", "otlp holds a user or a password"),
         ("http://localhost:4318?key=planted-key", "otlp holds the value of 'key'"),
     ):

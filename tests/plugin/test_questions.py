@@ -137,7 +137,7 @@ def test_a_misspelt_key_of_the_ini_file_stops_the_run(suite: Suite, ini: str) ->
     suite.pytester.makeini(ini)
     result = suite.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*tox.ini: rag_gates is no option. Did you mean 'rag_gate'? *"])
+    result.stderr.fnmatch_lines(["*tox.ini: rag_gates is not an option. Did you mean 'rag_gate'? *"])
     suite.pytester.makefile(".ini", ci=ini)
     (suite.path / "tox.ini").unlink()
     assert suite.run("-c", "ci.ini").ret == pytest.ExitCode.USAGE_ERROR
@@ -294,9 +294,9 @@ def test_a_misspelt_option_is_told_with_what_was_meant(golden: Suite) -> None:
 def test_an_option_that_was_renamed_is_told_with_its_name(golden: Suite) -> None:
     result = golden.run("--rag-inconclusive=fail")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert result.stderr.str().strip() == "ERROR: --rag-inconclusive is no option any more: it is called undecided."
+    assert result.stderr.str().strip() == "ERROR: --rag-inconclusive is not an option any more: it is called undecided."
     golden.pytester.makeini("[pytest]\nrag_kb_dir = kb\nrag_inconclusive = fail\n")
-    golden.run().stderr.fnmatch_lines(["*tox.ini: rag_inconclusive is no option any more: it is called undecided."])
+    golden.run().stderr.fnmatch_lines(["*tox.ini: rag_inconclusive is not an option any more: it is called undecided."])
 
 
 PIPELINE = """
@@ -333,7 +333,7 @@ def test_a_pipeline_that_has_the_documents_needs_no_folder_of_them(suite: Suite,
         ["note     no folder data/kb: pages in context_reference are taken as written, and", "*0.500*"]
     )
     stopped = suite.run(workers, "--rag-queries=asked.jsonl", "--rag-kb=kb")
-    assert "context_reference 'delivery.md' is no page of" in stopped.stdout.str() + stopped.stderr.str()
+    assert "context_reference 'delivery.md' is not a page of" in stopped.stdout.str() + stopped.stderr.str()
     nothing = suite.run(workers)
     assert "name the questions alone: --rag-queries FILE" in nothing.stdout.str() + nothing.stderr.str()
 

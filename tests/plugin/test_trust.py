@@ -196,7 +196,7 @@ def test_recordings_without_a_date_or_of_the_future_are_of_no_age(recorded: Suit
     for file, said in dated.items():
         file.write_text(re.sub(r"\n *recorded_at: .*", "", said))
     undated = recorded.run(FILE, GATE, "--rag-overwrite", "--rag-max-age=1000d")
-    undated.stdout.fnmatch_lines(["answers: 4 replayed, recorded nobody knows when; 0 asked now", "stale *"])
+    undated.stdout.fnmatch_lines(["answers: 4 replayed, recorded at an unknown time; 0 asked now", "stale *"])
     for file, said in dated.items():
         file.write_text(said)
     record_long_ago(recorded, "2999-01-01")

@@ -192,5 +192,5 @@ def test_a_gate_of_the_command_line_replaces_one_with_what_it_says(suite: Suite)
 def test_half_an_else_is_refused_before_anything_runs(suite: Suite) -> None:
     result = suite.run("--rag-gate=e3: recall@3 >= 0.9 else")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*nothing stands behind 'else'; write 'e3: recall@5 >= 0.8 else switch to e2'*"])
+    result.stderr.fnmatch_lines(["*nothing follows 'else'; write 'e3: recall@5 >= 0.8 else switch to e2'*"])
     assert suite.rows() == []

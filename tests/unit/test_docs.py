@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import shlex
+import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
@@ -144,16 +145,59 @@ def test_few_sentences_are_long() -> None:
     assert len(long) <= STYLE["long_share"] * len(said), "\n".join(long)
 
 
-def test_no_phrase_has_to_be_read_twice() -> None:
-    any_of_them = re.compile("|".join(f"(?:{phrase})" for phrase in STYLE["phrases"]), re.IGNORECASE)
-    suspects = [each for page in PROSE_PAGES for each in sentences(page) if any_of_them.search(each[1])]
+def test_no_phrase_of_a_page_has_to_be_read_twice() -> None:
     faults = [
-        f"{where}: {said}: {why}"
-        for where, said in suspects
-        for phrase, why in STYLE["phrases"].items()
-        if re.search(phrase, said, re.IGNORECASE)
+        f"{at}: {said}: {why}" for page in PROSE_PAGES for at, said in sentences(page) for _, why in phrases(said)
     ]
     assert not faults, "\n".join(faults)
+
+
+def test_no_phrase_of_the_code_has_to_be_read_twice() -> None:
+    """Docstrings, messages and help texts: each text that is in a module."""
+    found = {(file, phrase.lower()): why for file, said in texts() for phrase, why in phrases(said)}
+    allowed = {(file, phrase) for file, each in STYLE["exceptions"].items() for phrase in each}
+    assert not {key: why for key, why in found.items() if key not in allowed}
+    assert not allowed - found.keys(), "these are mended: take them out of [exceptions]"
+
+
+def test_no_phrase_of_a_subject_has_to_be_read_twice() -> None:
+    """Commits that are not on main yet can still be reworded; a clone without main has none to look at."""
+    command = ["git", "log", "--no-merges", "--format=%s", "main..HEAD"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, encoding="utf-8")
+    faults = [f"{said}: {why}" for said in found.stdout.splitlines() for _, why in phrases(said)]
+    assert not faults, "\n".join(faults)
+
+
+def test_texts_are_read_whole() -> None:
+    assert [*_texts(ast.parse('"""One."""\nx = f"two {x} " "three"\n'))] == ["One.", "two X three"]
+
+
+_ANY_PHRASE = re.compile("|".join(f"(?:{phrase})" for phrase in STYLE["phrases"]), re.IGNORECASE)
+
+
+def phrases(said: str) -> Iterator[tuple[str, str]]:
+    """Yield the phrases of a text that the style does not allow, each with what to write instead."""
+    if _ANY_PHRASE.search(said):
+        for phrase, why in STYLE["phrases"].items():
+            yield from ((match[0], why) for match in re.finditer(phrase, said, re.IGNORECASE))
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Yield the texts of the package, each with the file that it is in. A value in a text is an X."""
+    package = ROOT / "rag_harness"
+    for file in sorted(package.rglob("*.py")):
+        for said in _texts(ast.parse(read(file))):
+            yield file.relative_to(package).as_posix(), " ".join(said.split())
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    pieces = set()
+    for node in ast.walk(tree):  # an f-string comes before its pieces
+        if isinstance(node, ast.JoinedStr):
+            pieces |= {id(each) for each in node.values}
+            yield "".join(str(each.value) if isinstance(each, ast.Constant) else "X" for each in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in pieces:
+            yield node.value
 
 
 # Pages that code and settings speak of are there: whoever moves a page mends what names it.
@@ -214,7 +258,7 @@ def test_pages_that_are_named_are_there() -> None:
 def _moved(page: str) -> str:
     """Say where a page of this name lies."""
     here = [each.relative_to(ROOT).as_posix() for each in DOCS.rglob(Path(page).name)]
-    return f" is {' or '.join(here)} now" if here else " is no page"
+    return f" is {' or '.join(here)} now" if here else " is not a page"
 
 
 def test_of_a_test_comments_and_docstrings_are_looked_at_and_its_inputs_are_not() -> None:
@@ -432,10 +476,10 @@ def test_a_message_is_read_from_what_makes_it(code: str, others: str, said: list
 
 def test_problems_that_are_listed_are_found_where_they_are_made() -> None:
     code = (
-        'def wrong(x) -> list[str]:\n    """Say it."""\n    return [f"{x} stands there twice. Rename it.", "key"]\n'
+        'def wrong(x) -> list[str]:\n    """Say it."""\n    return [f"{x} is there twice. Rename it.", "key"]\n'
         'def read(x):\n    """Read. All."""\n    problems = wrong(x)\n    raise DataError("\\n".join(problems))\n'
     )
-    assert messages(code) == ["…", "… stands there twice. Rename it."]
+    assert messages(code) == ["…", "… is there twice. Rename it."]
 
 
 def test_an_error_that_a_function_makes_says_what_each_call_hands_it() -> None:
@@ -443,16 +487,16 @@ def test_an_error_that_a_function_makes_says_what_each_call_hands_it() -> None:
         'SIGNS = (">=", "<")\n'
         "def wrong(text: str, problem: str) -> SettingsError:\n"
         '    return SettingsError(f"{text.strip()}: {problem}.")\n'
-        "raise wrong(x, f\"{y!r} is no comparison; use one of {' '.join(SIGNS)}\")\n"
+        "raise wrong(x, f\"{y!r} is not a comparison; use one of {' '.join(SIGNS)}\")\n"
     )
-    assert messages(code) == ["…: ….", "…: … is no comparison; use one of >= <."]
+    assert messages(code) == ["…: ….", "…: … is not a comparison; use one of >= <."]
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        "… … is no page of ….…",
-        r"… is no comparison; use one of \>= \<= \> \<.",
+        "… … is not a page of ….…",
+        r"… is not a comparison; use one of \>= \<= \> \<.",
         "it must return a PipelineOutput or the answer as a string.",
     ],
 )

@@ -79,7 +79,7 @@ def test_what_is_no_answer_is_shown_as_it_came(folder: Path, capsys: pytest.Capt
     said = capsys.readouterr()
     assert "came  <html>Sign in, …</html>" in said.out
     assert "planted" not in said.out + said.err
-    assert "no JSON but a page" in said.err
+    assert "not JSON but a page" in said.err
 
 
 def test_a_long_path_stands_apart_from_what_it_finds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,10 +175,10 @@ MAPPED = (
 )  # fmt: skip
 """Our fields that a column of a file may be."""
 _SCORED = "answers and what they were made of, {}: they are scored, not asked (rag-harness judge score)"
-_UNREAD = "{}: items that are no text, and no object with one"
+_UNREAD = "{}: items that are neither a text nor an object with one"
 _NO_TEXT = "{}: an object with {}, and no text that is known. Say where its texts are: --map {}={}.{}"
 _ALONE = (
-    "a reply to a question that stands alone: it is no ground truth unless you say so, e.g. --map "
+    "a reply to a question that stands alone: it is not ground truth unless you say so, e.g. --map "
     "reference=messages.1.content"
 )
 
@@ -285,7 +285,7 @@ class RecordMapping:
             listed = flat(value)
             if all(isinstance(each, dict) and isinstance(each.get("text"), str) for each in listed):
                 for name in other_members(listed, ("text", "role", "speaker")):
-                    self._notes.leave(f"{name}: it stands beside the ground truth, and is left out", where)
+                    self._notes.leave(f"{name}: it is beside the ground truth, and is left out", where)
                 listed = [each["text"] for each in listed]
             found = [self._text(each, "ground_truth", values, where) for each in listed]
             if len(set(found)) > 1:
@@ -310,7 +310,7 @@ class RecordMapping:
         value = self._value(values, field)
         if isinstance(value, (list, dict)) and value:
             name = self._used(values, field)
-            self._notes.lose(f"{name}: a text was expected, and a list or an object stands there", where)
+            self._notes.lose(f"{name}: expected a text, found a list or an object", where)
         return plain_text(value)
 
     def _contexts(self, values: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
@@ -435,7 +435,7 @@ class RecordMapping:
             if _has(values, name) and name not in used:
                 self._notes.leave(f"{name}: it says nothing of a question", where)
         for name in self._beside("ground_truth", values):
-            self._notes.leave(f"{name}: it stands beside the ground truth, and is left out", where)
+            self._notes.leave(f"{name}: it is beside the ground truth, and is left out", where)
         for name, why in self._source.unmatched.items():
             if _has(values, name) and name not in used:
                 self._notes.lose(f"{name}: {why}", where)

@@ -111,7 +111,7 @@ class Assertions:
         """Yield the demands of a set. Each of its assertions gets its weight, times their own."""
         inner, weight = raw.get("assert"), raw.get("weight", 1)
         if isinstance(weight, bool) or not isinstance(weight, (int, float)):
-            self._lose(f"assert-set with the weight {str(weight)[:_SHOWN]!r}, which is no number")
+            self._lose(f"assert-set with the weight {str(weight)[:_SHOWN]!r}, which is not a number")
         elif weight == 0:
             self._notes.tell("assert-set with weight 0: it is shown and does not count", self._where)
         elif raw.get("threshold") not in (None, 1):
@@ -308,7 +308,7 @@ def _gold(
     except ListCellError as error:
         raise DataError(f"{where}: {error}.") from None
     if unread:
-        notes.lose(f"{names['evidence']}: items that are no text, and no object with one", where)
+        notes.lose(f"{names['evidence']}: items that are neither a text nor an object with one", where)
     return contexts, documents
 
 

@@ -471,7 +471,7 @@ def filled(value: Any, variables: Mapping[str, Any]) -> Any:
 
 def _text(name: str, variables: Mapping[str, Any]) -> str:
     if name not in variables or isinstance(variables[name], (list, dict)):
-        raise TemplateLeftError(f"the variable {name!r} is no text of the test")
+        raise TemplateLeftError(f"the variable {name!r} is not text of the test")
     return str(variables[name])
 
 

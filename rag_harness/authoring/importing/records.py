@@ -374,7 +374,7 @@ def labels_of(values: Mapping[str, Any], where: str, notes: Notes) -> dict[str, 
         if not name or plain in (None, "", [], {}):
             continue
         if len(json.dumps(plain)) > _LONGEST_LABEL:
-            notes.lose(f"{name}: longer than {_LONGEST_LABEL:,} characters, so it is no label", where)
+            notes.lose(f"{name}: longer than {_LONGEST_LABEL:,} characters, so it is not a label", where)
         else:
             found[str(name)] = plain
     return found

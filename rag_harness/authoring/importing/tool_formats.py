@@ -205,6 +205,8 @@ HUGGING_FACE = replace(TABLE, name="hf")
 """The same, of a data set in a folder."""
 
 
+# Exports of annotation tools: tasks of Label Studio, records of Argilla.
+#
 # https://labelstud.io/guide/export, https://docs.argilla.io/latest/how_to_guides/import_export
 
 AnnotationRecords = Sequence[Mapping[str, Any]]
@@ -347,7 +349,7 @@ def of_mlflow(values: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
 
 
 def _asked(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the inputs with the one first that is the question; as an object where none is told by its name."""
+    """Return the inputs with the one first that is the question; as an object where no name tells it."""
     asking = [name for name in inputs if field_meant(name) == "query" or name == _TURNS]
     if len(asking) != 1:
         return {"inputs": inputs} if len(inputs) != 1 else {"query": inputs}
@@ -368,7 +370,7 @@ def _rubrics(form: str, value: Any) -> Iterator[str]:
 # https://rajpurkar.github.io/SQuAD-explorer, https://hotpotqa.github.io, https://github.com/StonyBrookNLP/musique
 
 ReadingRecords = Sequence[Mapping[str, Any]]
-_DISTRACTORS = "paragraphs that do not support the answer: they are no gold"
+_DISTRACTORS = "paragraphs that do not support the answer: they are not gold"
 _MISSING = "a supporting fact that no paragraph of its record has"
 
 
@@ -489,7 +491,7 @@ def records_to_import(file: Path, notes: Notes) -> Iterator[SourceRecord]:
     """
     for record in records_in(file):
         for name in record.beside:
-            notes.leave(f"{name}: it stands beside the records", record.where)
+            notes.leave(f"{name}: it is beside the records", record.where)
         made = _plain(record, notes)
         if made is None:
             yield record

@@ -128,7 +128,7 @@ def _topic(told: Mapping[str, Any]) -> Topic:
 def _fact(text: str) -> FactTemplate:
     found = _FACT.fullmatch(text)
     if found is None:
-        raise DataError(f"{text!r} is no fact: expected 'kind: The <subject> is [value].'")
+        raise DataError(f"{text!r} is not a fact: expected 'kind: The <subject> is [value].'")
     return FactTemplate(found["kind"], found["before"], found["value"], found["after"])
 
 

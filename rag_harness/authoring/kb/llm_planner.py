@@ -192,7 +192,7 @@ def new_titles(work: CollectedPlan, titles: list[str] | Fault | None) -> Iterato
         work.dropped[f"titles: {titles.text}"] += 1
     for title in titles if isinstance(titles, list) else ():
         if page_id(title) in work.known:
-            work.dropped["the title stands in another category too"] += 1
+            work.dropped["the title is in another category too"] += 1
         else:
             work.known[page_id(title)] = title
             yield title
@@ -214,7 +214,7 @@ def keep(work: CollectedPlan, number: int, draft: Draft | Fault | None) -> None:
 def stopped(work: CollectedPlan, why: Exception) -> Exception:
     """Return the same error with the state of the plan in its message."""
     there = len(work.drafts) - len(work.lacking)
-    what = f"{there} of {len(work.drafts)} pages are planned; what was answered is recorded in mode record"
+    what = f"{there} of {len(work.drafts)} pages are planned; answers are recorded in mode record"
     return type(why)(f"{what}. Stopped: {why}")
 
 
@@ -223,7 +223,7 @@ def too_few(work: CollectedPlan) -> str:
     there, wanted = len(work.drafts) - len(work.lacking), len(work.drafts)
     reasons = "".join(f"\n  {count:6}  {reason}" for reason, count in work.dropped.most_common(10))
     what = f"The writer planned {there} of {wanted} pages; asked {ROUNDS} times, the others could not be used:{reasons}"
-    return f"{what}\nAsk for fewer with --pages, ask anew with another --seed, or name another model."
+    return f"{what}\nAsk for fewer with --pages, ask again with another --seed, or name another model."
 
 
 _LETTERS_OF_TOPIC = 5

@@ -238,7 +238,7 @@ class _Reader:
     def _add_no_links(self, text: str, line: int) -> None:
         advice = "Write [text](file.md), a target with blanks as <my file.md>, or define the reference."
         for found in _NO_LINK.finditer(text):
-            self.page.problems.append(TextAtLine(line, f"{found[0]!r} is shown as text, it is no link. {advice}"))
+            self.page.problems.append(TextAtLine(line, f"{found[0]!r} is shown as text, not as a link. {advice}"))
 
 
 def _lines_of(token: Token) -> tuple[int, int]:

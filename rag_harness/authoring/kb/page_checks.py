@@ -188,7 +188,7 @@ def shape_problem(text: str) -> TextAtLine | None:
     number, first = lines[0]
     kind = re.split(r"[\s:;]", first, maxsplit=1)[0]
     if kind not in _TYPES:
-        return TextAtLine(number, f"{kind!r} is no type of diagram; the first line is for instance 'flowchart TD'.")
+        return TextAtLine(number, f"{kind!r} is not a type of diagram; the first line is for instance 'flowchart TD'.")
     return _flowchart_problem(lines[1:]) if kind in ("flowchart", "graph") else None
 
 

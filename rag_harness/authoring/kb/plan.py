@@ -152,7 +152,7 @@ def read_plan(file: Path) -> tuple[Plan | None, list[TextAtLine]]:
             TextAtLine(1, f"{'.'.join(map(str, each['loc']))}: {each['msg']}. Mend it.") for each in error.errors()
         ]
     except RecursionError:
-        return None, [TextAtLine(1, "lists stand in lists, too deep for a plan. Mend the file.")]
+        return None, [TextAtLine(1, "lists are in lists, too deep for a plan. Mend the file.")]
     except ValueError as error:
         return None, [TextAtLine(1, f"{error}. Mend the file, or remove it: a plan is optional.")]
 

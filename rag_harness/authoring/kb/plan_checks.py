@@ -60,7 +60,7 @@ def name_faults(plan: Plan) -> _Faults:
     for page in plan.pages:
         yield from ((page.id, f"the filename {page.filename!r} {fault}") for fault in _filename(page.filename, files))
         if page.title is not None and (page.title != page.title.strip() or len(page.title.splitlines()) != 1):
-            yield page.id, f"the title {page.title!r} is no single line of text. Mend it."
+            yield page.id, f"the title {page.title!r} is not a single line of text. Mend it."
 
 
 def _twice(plan: Plan, key: str, value_of: Callable[[PlanPage], str | None]) -> _Faults:
@@ -83,7 +83,7 @@ def _filename(name: str, files: set[str]) -> Iterator[str]:
     if leaves(name):
         yield "leads out of the folder. Name a file inside it."
     elif not name.endswith(".md") or PurePosixPath(name).name == ".md":
-        yield "is no Markdown file. Let it end with .md"
+        yield "is not a Markdown file. Let it end with .md"
     elif strange := _STRANGE.search(name):
         yield f"has {strange[0]!r}, which files and links cannot have everywhere. Leave it out."
     elif name != posixpath.normpath(name):
@@ -173,7 +173,7 @@ def _not_stated(
     conflict: Conflict, outdated: str, old: Mapping[str, PlannedFact], new: Mapping[str, PlannedFact]
 ) -> Iterator[str]:
     if conflict.fact not in old or conflict.fact not in new:
-        yield f"conflict {conflict.fact!r} with {outdated} is no fact of both pages. Name a fact that both have."
+        yield f"conflict {conflict.fact!r} with {outdated} is not a fact of both pages. Name a fact that both have."
         return
     sides = ((conflict.outdated_statement, old[conflict.fact]), (conflict.current_statement, new[conflict.fact]))
     for statement, fact in sides:
@@ -185,15 +185,15 @@ def pairing_faults(plan: Plan) -> Iterator[tuple[PlanPage, str]]:
     """Yield pages paired with themselves or in several pairs, and versions that are in no pair."""
     for pair in plan.version_pairs or ():
         if (paired := plan.page(pair.outdated)) and paired is plan.page(pair.current):
-            yield paired, "stands in a version pair with itself. Name the page that replaced it."
+            yield paired, "is in a version pair with itself. Name the page that replaced it."
     # By id: a pair may name a page by its file, and a file may have the name of another page's id.
     times = Counter(chain.from_iterable(_ids(plan, pair) for pair in plan.version_pairs or ()))
     for page in plan.pages:
         if times[page.id] > 1:
-            yield page, f"stands in {times[page.id]} version pairs. Keep one."
+            yield page, f"is in {times[page.id]} version pairs. Keep one."
         if not times[page.id] and (page.status == "outdated" or page.supersedes):
             why = "is outdated" if page.status == "outdated" else f"supersedes {page.supersedes!r}"
-            yield page, f"{why}, but stands in no version pair. Add the pair."
+            yield page, f"{why}, but is in no version pair. Add the pair."
 
 
 def _ids(plan: Plan, pair: VersionPair) -> set[str]:
@@ -317,7 +317,7 @@ def _fact(fact: PlannedFact) -> Iterator[str]:
     if fact.subject.casefold() not in fact.statement.casefold():
         yield f"fact {fact.id}: the subject {fact.subject!r} is not in {fact.statement!r}. Name it there."
     if "\n" in fact.statement or fact.statement != fact.statement.strip():
-        yield f"fact {fact.id}: the statement is no single line of text: {fact.statement[:60]!r}. Mend it."
+        yield f"fact {fact.id}: the statement is not a single line of text: {fact.statement[:60]!r}. Mend it."
     elif mark := _BLOCK.match(fact.statement):
         yield f"fact {fact.id}: the statement begins with {mark[0]!r}. {_NO_SENTENCE}"
 
@@ -326,7 +326,7 @@ def _step(step: str) -> Iterator[str]:
     if not step.strip():
         yield "it is empty. Write it, or drop it."
     elif len(step.strip().splitlines()) > 1:
-        yield f"{step[:60]!r} is no single line of text. Mend it."
+        yield f"{step[:60]!r} is not a single line of text. Mend it."
     elif mark := _BLOCK.match(step.lstrip()):
         yield f"it begins with {mark[0]!r}. {_NO_SENTENCE}"
 
@@ -466,7 +466,7 @@ def _written(material: Material, pair: VersionPair, outdated: PlanPage, current:
     for found in contradictions(texts) if len(texts) == len(pages) else ():
         if not _is_planned(found, pair, outdated, current):
             said = f"{outdated.filename} says {_said(found.first.sentence)}, this page {_said(found.second.sentence)}"
-            advice = "is no planned conflict. Make both say the same, or plan it."
+            advice = "is not a planned conflict. Make both say the same, or plan it."
             yield material.at(current.filename), f"{said}: {' against '.join(found.differs)} {advice}"
 
 
@@ -547,7 +547,7 @@ def check_version_pairs(material: Material) -> list[CheckResult]:
         return [CheckResult(result.name, skipped=NO_PAIRS) for result in results]
     if material.plan is not None:
         results[0].checked = f"{len(material.plan.version_pairs or ())} pairs"
-        results[1].how = f"{_share(material.plan):.0%} of the pages stand in version pairs"
+        results[1].how = f"{_share(material.plan):.0%} of the pages are in version pairs"
     return results
 
 
@@ -562,7 +562,7 @@ def _rot(material: Material, plan: Plan) -> _Problems:
         asked = f"planned are about {plan.rot:.0%} ({low:.1%} to {high:.1%})"
         yield (
             material.at(PLAN_FILE),
-            f"{share:.1%} of the pages stand in version pairs, {asked}. "
+            f"{share:.1%} of the pages are in version pairs, {asked}. "
             "Change the pairs, or plan another share with the key 'rot'.",
         )
 

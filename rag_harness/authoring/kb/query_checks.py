@@ -50,7 +50,7 @@ def check_quote(check: CheckResult, material: Material, where: str, filename: st
         return
     shown = quote if len(quote) < 120 else f"{quote[:117]}…"
     if with_single_blanks(quote) in page.squeezed:
-        what = "stands there with other white space, which is accepted. Copy the quote as it is to silence this."
+        what = "is there with other white space, which is accepted. Copy the quote as it is to silence this."
         check.note(where, f"quote {shown!r} of {filename} {what}")
     else:
         check.error(where, f"quote {shown!r} is not in {filename}.{_nearest(page, quote)} Copy the words of the page.")
@@ -260,7 +260,7 @@ def selections(material: Material, read: ParsedFile[QueryLine]) -> CheckResult:
             )
         elif not any(words in page.squeezed for page in material.pages.values()):
             shown = words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
-            what = f"{query.query_id} selects words that stand in no page: {shown!r}. Copy them from one page."
+            what = f"{query.query_id} selects words that are in no page: {shown!r}. Copy them from one page."
             check.error(read.at(line), what)
     return check
 

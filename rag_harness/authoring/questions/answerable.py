@@ -56,7 +56,7 @@ _TURNS = tuple(
     )
 )
 _FREE = re.compile(r"(?<![\w.@/=_'\"“(:-])[a-z]+(?![\w(=/_@:'’\"-]|\.\w)")
-"""A small word that is no part of a code, a path or a quote."""
+"""A small word that is not part of a code, a path or a quote."""
 _VERBAL = word_set("to i you we can could should must will would do does did not don't may might")
 _BEFORE_ING = word_set("by when for of from without before after while is are not keep")
 _BEFORE_PAST = word_set("is are was were be been has have had not i you get gets being")

@@ -389,7 +389,7 @@ def _lost(asked: QuestionWithGold, quote: Evidence, filename: str, now: str, pag
     found = figured or reworded(text, quote.quote)
     if found is None:
         several = sorted(pages.holding(quote.quote))
-        why = f"it stands in {', '.join(several)}" if several else ""
+        why = f"it is in {', '.join(several)}" if several else ""
         near = pages.nearest(f"{asked.alone or asked.text} {quote.quote}")
         yield Finding("gone", filename, why, quote.quote, proposals=near)
         return
@@ -464,7 +464,7 @@ def _pages(asked: QuestionWithGold, pages: Pages, moved: set[str]) -> Iterator[F
         elif name in pages.unread:
             yield Finding("page unread", name, "the file is there, and cannot be read")
         elif new := pages.renamed.get(name):
-            yield Finding("page renamed", name, "all quotes of it stand there", new_file=new, mends=True)
+            yield Finding("page renamed", name, "all quotes of it are there", new_file=new, mends=True)
         elif name not in moved:
             yield _gone(asked, name, pages)
 
@@ -493,7 +493,7 @@ def _one_page(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
     first, *others = asked.quotes
     for name in pages.holding(first.quote):
         if all(holds_quote(pages.texts[name], quote.quote) or name in pages.holding(quote.quote) for quote in others):
-            yield Finding("one page holds all", name, "every quote stands in this page", new_file=name)
+            yield Finding("one page holds all", name, "every quote is in this page", new_file=name)
             return
 
 

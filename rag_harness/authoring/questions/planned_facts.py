@@ -424,7 +424,7 @@ _THINGS = re.compile(r"(?:need|require|include|cover|leave out|exclude|get|recei
 _DONE = re.compile(r"(?:(?!open\b)\w{1,40}(?:ed|en)|kept|reset|lost|sent|made|put|sold|held|left|paid)\b")
 _DETERMINED = re.compile(r"(?:an?|the|your|our|my|all|each|every|no|two|three|any|one)\b")
 _STATE = re.compile(r"(?:on|off|in|up|under way) (?:for|until|when|if|by)\b")
-"""The start of a state: "on for installers" is no place."""
+"""The start of a state: "on for installers" is not a place."""
 _NEVER = re.compile(r"(?:never|always|half|not)\b")
 _CONDITION = "in which cases"
 

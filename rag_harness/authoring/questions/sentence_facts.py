@@ -29,7 +29,7 @@ from rag_harness.retrieval.chunking.markdown import HeadingSection, MarkdownBloc
 # Splits a document into sentences and table rows, each with its place, so that a quote is verbatim.
 
 LONGEST_PASSAGE = 500
-"""The most characters of a passage that is searched for facts. A longer one is no sentence."""
+"""The most characters of a passage that is searched for facts. A longer one is not a sentence."""
 
 _REFERENCE = re.compile(r"!?\[([^\[\]]{0,300})\](?:\([^()\s]{0,500}(?:\s\"[^\"]{0,200}\")?\)|\[[^\[\]]{0,300}\])")
 _MARKS = re.compile(r"<(?!https?:)[^<>]{1,200}>|\{[^{}]{0,200}\}|\[\^[\w-]{1,40}\]|\(\d{1,2}\)!?$")

@@ -208,7 +208,7 @@ def check_name(name: Any, where: str) -> None:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED_NAMES:
         raise SettingsError(
-            f"{where}: {name!r} is no name for an experiment: a letter, then letters, digits, _ and - (not golden, "
+            f"{where}: {name!r} is not a name for an experiment: a letter, then letters, digits, _ and - (not golden, "
             f'queries or a marker of pytest). Say it in the file: name = "my_service".'
         )
 
@@ -301,14 +301,14 @@ def checked_headers(where: str, given: Any) -> tuple[tuple[str, str], ...]:
         raise SettingsError(f"{where}: headers is {type(given).__name__}: expected a table of names and strings.")
     for name, value in given.items():
         if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
-            raise SettingsError(f"{where}: header {name!r} is no string of one line of ASCII.")
+            raise SettingsError(f"{where}: header {name!r} is not a string of one line of ASCII.")
         if not _HEADER.fullmatch(name):
-            raise SettingsError(f"{where}: {name!r} is no name of a header: letters, digits and - make one.")
+            raise SettingsError(f"{where}: {name!r} is not a name of a header: letters, digits and - make one.")
         literal = VARIABLE.sub("", value)
         if (SECRET_HEADER.search(name) and literal == value) or _SECRET_VALUE.search(literal.strip()):
             raise SettingsError(
-                f"{where}: header {name!r} holds a secret. A key stands in the environment or in .env, and here its "
-                f'name: "{name}" = {_named(name)}'
+                f"{where}: header {name!r} holds a secret. Put it into the environment or .env, and name it "
+                f'here: "{name}" = {_named(name)}'
             )
     return tuple(given.items())
 
@@ -331,7 +331,7 @@ def body_text(where: str, key: str, body: Any) -> str:
     except RecursionError:
         raise SettingsError(f"{where}: {key} is nested too deeply.") from None
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"{where}: {key} is no JSON: {error}. Dates stand in quotes.") from None
+        raise SettingsError(f"{where}: {key} is not JSON: {error}. Write dates in quotes.") from None
 
 
 def _refuse_variables(where: str, key: str, body: Any) -> None:
@@ -361,7 +361,7 @@ def expect_texts(where: str, value: Any) -> tuple[str, ...]:
 
 SESSION_TEXTS, SESSION_FLAGS = ("path", "id", "lost"), ("changes", "resumes")
 SESSION_SENT = re.compile(r"\{\{\s{0,9}session\s{0,9}(\??)\s{0,9}\}\}")
-"""Where the session stands in what is sent."""
+"""Where the session is in what is sent."""
 _HISTORY = re.compile(r"\{\{\s{0,9}\*?\s{0,9}(history|messages)\b")
 
 
@@ -526,7 +526,7 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
     wait, late = (given.get(key, getattr(EndpointSpec, key)) for key in ("traces_wait", "traces_late"))
     if late >= wait:
         raise SettingsError(
-            f"{where}: traces_late = {late:g} is no less than traces_wait = {wait:g}, so no trace could be whole in "
+            f"{where}: traces_late = {late:g} is not less than traces_wait = {wait:g}, so no trace could be whole in "
             f"time: it is once nothing new has come for traces_late seconds. Raise traces_wait."
         )
     check_url(where, given.get("url", ""))
@@ -615,7 +615,7 @@ def _parsed(body: str, where: str, key: str) -> Any:
     except RecursionError:
         raise SettingsError(f"{where}: {key} is nested too deeply.") from None
     except ValueError as error:
-        raise SettingsError(f"{where}: {key} is no JSON: {error}. Write a table, or JSON in quotes.") from None
+        raise SettingsError(f"{where}: {key} is not JSON: {error}. Write a table, or JSON in quotes.") from None
 
 
 _NUMBER = {"type": "number", "minimum": 0}

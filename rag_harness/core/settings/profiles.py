@@ -57,16 +57,16 @@ _KEYS = (
     "rerank_model",
     "stores_of",
 )
-"""What stands in the table of a profile itself. The model of the answers may stand there; other roles have tables."""
+"""What is in the table of a profile itself. The model of the answers may be there; other roles have tables."""
 EMBEDDED_URL = "embedded://"
 """Base URL of the models that answer in this process: the baseline reader, and the simulated model."""
 BASELINE_READER = "embedded/extractive"
-"""The reader of the package. It is no language model, needs no weights, and answers alike on every machine."""
+"""The reader of the package. It is not a language model, needs no weights, and answers alike on every machine."""
 SIMULATED = "simulated/"
 """Beginning of the names of simulated models. Their answers have planted faults, which is said wherever they stand."""
 
 MOCK = "mock/"
-"""Beginning of the names of models that stand in for others: they say nothing, which is said wherever they stand."""
+"""Beginning of the names of models that replace others: they say nothing, which is said wherever they stand."""
 
 BUILT_IN_PROFILES: Mapping[str, Profile] = {
     "embedded": Profile(
@@ -202,7 +202,7 @@ def toml_file(file: Path, said: str) -> Mapping[str, Any]:
     except OSError as error:
         raise SettingsError(f"{said} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:
-        raise SettingsError(f"{said} is no TOML: {error}") from error
+        raise SettingsError(f"{said} is not TOML: {error}") from error
     check_no_keys(said, table)
     return table
 

@@ -61,4 +61,4 @@ def refuse_removed(said: str, name: str) -> None:
         SettingsError: the option was removed. The message names its successor.
     """
     if instead := REMOVED.get(name):
-        raise SettingsError(f"{said} is no option any more: {instead}.")
+        raise SettingsError(f"{said} is not an option any more: {instead}.")

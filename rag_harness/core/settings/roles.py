@@ -84,9 +84,11 @@ def check_address(where: str, url: str, instead: str) -> None:
     try:
         urlsplit(url)
     except ValueError as error:
-        raise SettingsError(f"{where} is no address: {error}.") from None
+        raise SettingsError(f"{where} is not an address: {error}.") from None
     if found := address_secret(url):
-        raise SettingsError(f"{where} holds {found}: a secret, and addresses stand in reports and logs. {instead}")
+        raise SettingsError(
+            f"{where} holds {found}: a secret, and addresses are written to reports and logs. {instead}"
+        )
 
 
 def check_no_keys(where: str, value: Any) -> None:
@@ -101,7 +103,7 @@ def check_no_keys(where: str, value: Any) -> None:
             what = USER if text[: found.start()].endswith("://") else "a key"
             raise SettingsError(
                 f"{named} holds {what}, and settings are written into reports and logs. A key comes from a variable of "
-                f"the environment or of .env: that of the role, or one that a header of the service names."
+                f"the environment or of .env: the variable of the role, or one that a header of the service names."
             )
 
 
@@ -259,7 +261,7 @@ def _check(where: str, name: str, value: Any, known: Collection[str]) -> None:
         raise _decided(where, name)
     if name not in FIELDS:
         raise SettingsError(
-            f"{where}: {unknown('field', name, known)} What only your server knows stands in extra_body = "
+            f"{where}: {unknown('field', name, known)} Put what only your server knows into extra_body = "
             f"{{ {name} = … }}."
         )
     least = _LEAST.get(name)
@@ -302,7 +304,7 @@ def _check_plain(where: str, value: Any) -> None:
     """Refuse what JSON does not have, and keys: settings are written into the record of a run."""
     for name, each in _values(value):
         if is_secret(name):
-            raise SettingsError(f"{where}: {name} looks like a key. Keys stand in variables: name one in api_key_env.")
+            raise SettingsError(f"{where}: {name} looks like a key. Put keys into variables: name one in api_key_env.")
         if not isinstance(each, (str, int, float, bool)) or (isinstance(each, float) and not isfinite(each)):
             raise SettingsError(f"{where}: {each!r} cannot be sent: expected what JSON has.")
 

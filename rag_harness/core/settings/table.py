@@ -149,14 +149,14 @@ class Settings:
     )
     language: str = option(
         "auto",
-        "language of all documents that state none, two letters: en, de, …; auto finds that of each",
+        "language of all documents that state none, two letters: en, de, …; auto finds the language of each",
         "data",
     )
-    output: str = path_option("output", "folder, or directory, for the results of runs", "nothing")
+    output: str = path_option("output", "folder or directory for the results of runs", "nothing")
     project: str = path_option(
         "",
         "folder that has cassettes/, baselines/, judges/, rubrics/, snapshots/, reliability/ and prompts/; default: "
-        "that of the ini file",
+        "the folder of the ini file",
         "nothing",
     )
     logs: str = path_option("logs", "folder for the log file", "nothing")
@@ -466,13 +466,11 @@ class Settings:
         300.0, "seconds one trial may take, waiting for caps not counted", "nothing", gt=0, allow_inf_nan=False
     )
     rpm: float = option(
-        0.0, "most chat calls a minute, in the whole run; 0 is no cap", "nothing", ge=0, allow_inf_nan=False
+        0.0, "most chat calls a minute, in the whole run; 0: no cap", "nothing", ge=0, allow_inf_nan=False
     )
-    tpm: float = option(
-        0.0, "most tokens a minute, in the whole run; 0 is no cap", "nothing", ge=0, allow_inf_nan=False
-    )
+    tpm: float = option(0.0, "most tokens a minute, in the whole run; 0: no cap", "nothing", ge=0, allow_inf_nan=False)
     budget: float = option(
-        0.0, "most USD the run's chat calls may cost; 0 is no limit", "nothing", ge=0, allow_inf_nan=False
+        0.0, "most USD the run's chat calls may cost; 0: no limit", "nothing", ge=0, allow_inf_nan=False
     )
     prices: str = path_option("", "TOML table of prices that extends and overrides the one shipped", "nothing")
 
@@ -527,7 +525,7 @@ class Settings:
         (), "phrases that decline, besides those known: refusals of [tool.rag_harness]", "generation"
     )
     data: tuple[DataSpec, ...] = derived((), "named data: [tool.rag_harness.data.<name>] in pyproject.toml", "data")
-    rootdir: str = option(".", "folder that relative paths start from: that of the ini file", "nothing", flag=False)
+    rootdir: str = option(".", "folder that relative paths start from: where the ini file is", "nothing", flag=False)
 
     def __init__(self, **values: Any) -> None:
         strange = values.keys() - _DEFAULTS.keys()

@@ -221,7 +221,7 @@ def _joins(letter: str) -> bool:
 # Whether two texts have the same words. Markdown, white space, punctuation and capitals do not count.
 
 FEWEST_WORDS_FOUND = 4
-"""Fewest words that identify a quote: "45 days" stands in many texts."""
+"""Fewest words that identify a quote: "45 days" is in many texts."""
 _LINK = re.compile(r"!?\[([^\]\n]{0,200})\]\([^)\n]{0,200}\)")
 _TAG = re.compile(r"<[^<>\n]{1,200}>")
 _NUMBER = re.compile(r"(?m)(?:^[ \t>]*|(?<=[.:;!?]\s))\d{1,2}[.)](?=\s)")

@@ -32,7 +32,7 @@ third of short Spanish answers was none (docs/dev/results/languages.md).
 _SURE = 0.8
 """The least probability of a language. Of 5,503 English texts two were called foreign by it, and both were."""
 _LIKELY = 0.6
-"""The least share of a language among those of the documents, for a question that does not tell its own."""
+"""The least share of a language among those of the documents that a question without a language of its own gets."""
 _MOST = 5_000
 """Characters of a text that are read."""
 _MOST_OF_DOCUMENT = 200_000
@@ -49,7 +49,7 @@ _COMMON_ENGLISH = """
 """
 _COMMON = frozenset(_COMMON_ENGLISH.split())
 _MOSTLY = 0.6
-"""Least share of an answer's words that its question and its passages do not have, for these words to decide."""
+"""Least share of an answer's words that its question and its passages do not have, before these words decide."""
 _HINT, _TIMES = 0.15, 5
 """Least probability of their language, and how many times as likely as English it is."""
 _YES_NO = {

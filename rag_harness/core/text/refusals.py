@@ -67,7 +67,7 @@ _HEADING_WORDS = 6
 """Most words of "No information on …" without a verb."""
 _FIGURE = re.compile(r"\d")
 _KNOWN = "I do not know"
-"""Stands for the phrases of a suite."""
+"""Means the phrases of a suite."""
 _REFUSES, _COURTESY, _CLAIMS, _PART = "refuses", "courtesy", "claims", "part"
 
 
@@ -113,7 +113,7 @@ class _Words(NamedTuple):
         )
 
     def _is_of_others(self, clause: str, negation: int) -> bool:
-        """Return whether what is negated is a condition, or what somebody or a document says."""
+        """Return whether a condition is negated, or what somebody or a document says."""
         condition, reported = _grammar().condition.search(clause), _grammar().speech.search(clause)
         if condition is not None and condition.start() < negation:
             return True

@@ -340,7 +340,7 @@ class Child:
             return f"took more than {PROCESSOR_SECONDS} s of the processor to read. Split it, or remove it"
         if hasattr(signal, "SIGABRT") and process.returncode == -signal.SIGABRT:  # as C and Rust abort without memory
             return f"takes more than {MEMORY_BYTES >> 20} MB of memory to read and cut, it seems. Split it"
-        return f"ended the process that read it (status {process.returncode}). Remove it, or save it anew"
+        return f"ended the process that read it (status {process.returncode}). Remove it, or save it again"
 
 
 class _Exchange(Thread):

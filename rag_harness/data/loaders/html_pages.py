@@ -441,7 +441,7 @@ def parse(data: bytes, charset: str = "") -> Parsed:
         page.feed(found.text.replace("\0", ""))
         page.close()
     except AssertionError as error:  # the standard library's parser refuses some declarations in this way
-        raise UnreadableError(f"cannot be parsed as HTML: {error}. Save it anew"[:300]) from None
+        raise UnreadableError(f"cannot be parsed as HTML: {error}. Save it again"[:300]) from None
     text = page.text()
     return Parsed(
         checked_text(text, without_marks_of_loaders(text)), page.title, hidden=page.hidden, guessed=found.guessed

@@ -57,10 +57,12 @@ def load(file: Path, doc_id: str) -> Document:
 
 def parse(data: bytes) -> Parsed:
     """Return the mail as Markdown. An attachment that cannot be read is named; the rest is read."""
-    check_kind(data, "mail")
+    check_kind(data, "a mail")
     message = _message(data)
     if not any(message[name] for name in _HEADS):
-        raise UnreadableError("is no mail: it has no head with From, Date or Subject. Give it the suffix of its kind")
+        raise UnreadableError(
+            "is not a mail: it has no head with From, Date or Subject. Give it the suffix of its kind"
+        )
     reading = _Reading()
     text = reading.text(message, 1)
     unread_parts = tuple(dict.fromkeys(reading.unread_parts))

@@ -10,7 +10,7 @@ MOST_SPANNED = 50
 """Most empty cells that are added for a cell over several columns."""
 _MOST_ROWS = 1_000
 _LONGEST_REPEATED = 200
-"""Characters of a cell over several rows that are repeated in each of them. A longer one stands in the first alone."""
+"""Characters of a cell over several rows that are repeated in each of them. A longer one is in the first alone."""
 
 
 @dataclass

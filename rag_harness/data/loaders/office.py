@@ -76,7 +76,7 @@ def marks_of(pieces: Iterable[bytes], most: int) -> SheetMarks:
             parser.Parse(piece)
         parser.Parse(b"", True)
     except expat.ExpatError as error:
-        raise UnreadableError(f"a sheet is damaged: {error}. Save it anew") from None
+        raise UnreadableError(f"a sheet is damaged: {error}. Save it again") from None
     return reading.marks
 
 
@@ -192,9 +192,9 @@ class OfficePackage:
         except BadZipFile:
             begins_well = data.startswith(ZIP)
             if not begins_well:
-                check_kind(data, suffix)
+                check_kind(data, f"a {suffix}")
             what = "but the rest of it is damaged" if begins_well else "and this is something else"
-            raise UnreadableError(f"is no {suffix}: such a file is a ZIP archive, {what}. Save it anew") from None
+            raise UnreadableError(f"is not a {suffix}: such a file is a ZIP archive, {what}. Save it again") from None
 
     def __contains__(self, part: object) -> bool:
         return part in self._names
@@ -260,15 +260,15 @@ class OfficePackage:
         found = office_kind(self._zip.read(_TYPES)) if _TYPES in self else ""
         if found != suffix:
             what = f"a {found}" if found else "a ZIP archive of something else"
-            raise UnreadableError(f"is no {suffix}, but {what}. Give it the suffix of its kind")
+            raise UnreadableError(f"is not a {suffix}, but {what}. Give it the suffix of its kind")
         if not self.related("", "officeDocument"):
-            raise UnreadableError(f"is no whole {suffix}: its document is missing. Save it anew")
+            raise UnreadableError(f"is not a whole {suffix}: its document is missing. Save it again")
 
     def _check_entities(self) -> None:
         """Refuse a declaration of entities, which no program of Office writes: they could grow, or name files."""
         for part in sorted(self._names):
             if part.lower().endswith(_XML) and _declares(self.pieces(part)):
-                raise UnreadableError(f"its part {part} has a DOCTYPE, which Office files never have. Save it anew")
+                raise UnreadableError(f"its part {part} has a DOCTYPE, which Office files never have. Save it again")
 
 
 class _Seen(Exception):  # noqa: N818 - it ends the reading of a head

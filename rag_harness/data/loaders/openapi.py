@@ -147,10 +147,12 @@ _MOST_REFERENCES = 10
 
 def parse(data: bytes) -> Parsed:
     """Return the text of a description."""
-    check_kind(data, "OpenAPI document")
+    check_kind(data, "an OpenAPI document")
     whole = _loaded(decoded(data).text)
     if not (said(whole.get("openapi")) or said(whole.get("swagger"))):
-        raise UnreadableError("is no OpenAPI document: other JSON and YAML is not read. Remove it, or save it as text")
+        raise UnreadableError(
+            "is not an OpenAPI document: other JSON and YAML is not read. Remove it, or save it as text"
+        )
     text = _Interface(whole).text()
     return Parsed(checked_text(text, without_marks_of_loaders(text)), said(mapping(whole.get("info")).get("title")))
 
@@ -165,7 +167,7 @@ def _loaded(text: str) -> Mapping[str, Any]:
             # The C loader is ten times as fast; neither makes anything but plain values.
             found = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except RecursionError:
-        raise UnreadableError("is nested too deep. Remove it, or save it anew") from None
+        raise UnreadableError("is nested too deep. Remove it, or save it again") from None
     except (ValueError, yaml.YAMLError) as error:
         what = " ".join(str(error).split())[:200]
         raise UnreadableError(f"is neither JSON nor YAML that can be read: {what}") from None

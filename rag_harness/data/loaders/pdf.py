@@ -157,7 +157,7 @@ _FULL_CELL = 15
 _SIZES = 1.15
 """How much larger than others a letter of a table is at most: headings below each other are none."""
 _DRIFT, _START = 6, 2
-"""Characters by which a cell may stand beside the one above, and the next line of a cell beside its first."""
+"""Characters by which a cell may be beside the one above, and the next line of a cell beside its first."""
 _GAP = 3
 """Blanks between two cells of most rows at least."""
 _WIDE_GAP, _WIDE_DRIFT = 4, 24
@@ -368,11 +368,11 @@ def _opened(data: bytes) -> Any:
     except PdfReadError:
         if b"%PDF-" in data:
             raise
-        check_kind(data, "PDF")
-        raise UnreadableError("is no PDF. Remove it, or save it anew") from None
+        check_kind(data, "a PDF")
+        raise UnreadableError("is not a PDF. Remove it, or save it again") from None
     count = len(reader.pages)
     if not count:
-        raise UnreadableError("has no page. Remove it, or save it anew")
+        raise UnreadableError("has no page. Remove it, or save it again")
     if count > PAGES:
         raise UnreadableError(f"has {count} pages, more than {PAGES}. Split it")
     return reader

@@ -42,7 +42,7 @@ def fault_of_place(file: Path, folder: Path) -> str:
     """
     name = file.relative_to(folder).as_posix()
     if not name.isprintable() and any(unicodedata.category(each) in _FORGES for each in name):
-        return "its name has control characters or is no Unicode. Rename it"
+        return "its name has control characters or is not Unicode. Rename it"
     # A walk follows no folder that is a link, so a file that is none lies where its name says: resolving is slow.
     with suppress(OSError):
         if file.is_file() and not file.is_symlink():

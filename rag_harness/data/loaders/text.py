@@ -140,7 +140,7 @@ def checked_text(text: str, judged: str | None = None) -> str:
     """
     fault = garbage(text if judged is None else judged)
     if fault:
-        raise UnreadableError(f"{fault}. Remove it, or save it anew as UTF-8 text")
+        raise UnreadableError(f"{fault}. Remove it, or save it again as UTF-8 text")
     return text
 
 
@@ -204,7 +204,7 @@ def check_kind(data: bytes, wanted: str) -> None:
     """
     found = _seen_kind(data)
     if found:
-        raise UnreadableError(f"is no {wanted}, but {found}. Give it the suffix of its kind")
+        raise UnreadableError(f"is not {wanted}, but {found}. Give it the suffix of its kind")
 
 
 def _seen_kind(data: bytes) -> str:
@@ -323,7 +323,7 @@ def _rows(text: str) -> Iterator[list[str]]:
                 raise UnreadableError(f"has more than {CELLS:,} cells. Split it")
             yield [cell.strip() for cell in row]
     except csv.Error as error:
-        raise UnreadableError(f"cannot be read as CSV: {error}. Save it anew") from None
+        raise UnreadableError(f"cannot be read as CSV: {error}. Save it again") from None
 
 
 def _delimiter(text: str) -> tuple[str, str]:

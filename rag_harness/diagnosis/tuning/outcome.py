@@ -154,7 +154,7 @@ def read_outcome(output: Path) -> RaceOutcome | None:
         return RaceOutcome(**{**said, **lists, "entries": entries, "held_out": _held_out(held) if held else None})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"{file} is no outcome of a race of this version: {type(error).__name__}. Remove it, and tune again."
+            f"{file} is not an outcome of a race of this version: {type(error).__name__}. Remove it, and tune again."
         ) from error
 
 

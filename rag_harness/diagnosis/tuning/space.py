@@ -288,7 +288,7 @@ def _start(where: str, said: Any, experiment: str) -> tuple[ConfigurationSpec, .
 _OF_SERVICE = r"^body\."
 _SCALAR = {"type": ["string", "number", "boolean"]}
 _ANY = "an experiment"
-"""Stands for the name of an experiment: which one it is decides nothing here."""
+"""Means the name of an experiment: which one it is decides nothing here."""
 _ABOUT = {
     "margin": "differences up to this do not matter",
     "held_out": "share of the questions that the race never sees",

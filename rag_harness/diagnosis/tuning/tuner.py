@@ -117,7 +117,7 @@ class Tuner:
         if not came.answered:
             raise PrerequisiteError(
                 f"The budget of {self.parts.settings.budget:g} USD was spent before the first look, so nothing can be "
-                f"said of any configuration. Raise --budget: what was asked is kept, and is not asked again."
+                f"said of any configuration. Raise --budget: answers are kept, and nothing is asked again."
             )
         if asks_answers:
             came.left |= {name: gone for name, gone in first.left.items() if name not in came.values}

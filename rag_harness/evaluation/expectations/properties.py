@@ -149,7 +149,7 @@ class _Comparing:
             for place, item in enumerate(value):
                 text = self._text(item)
                 if text in seen:
-                    yield ValidationError(f"item {place} stands there twice: {text:.80}")
+                    yield ValidationError(f"item {place} is there twice: {text:.80}")
                     return
                 seen.add(text)
 
@@ -295,7 +295,7 @@ class IsJson(ExpectationKind):
         try:
             read_json_answer(answer.text)
         except ValueError as error:
-            return Finding(False, f"it is no JSON: {error}")
+            return Finding(False, f"it is not JSON: {error}")
         return Finding(True, "it is JSON", 0, len(answer.text))
 
 
@@ -326,7 +326,7 @@ class Json(ExpectationKind):
         try:
             said = read_json_answer(answer.text)
         except ValueError as error:
-            return Finding(False, f"it is no JSON: {error}")
+            return Finding(False, f"it is not JSON: {error}")
         try:
             wrong = first_error(demand.wanted, said, len(answer.text))
         except TooManyStepsError as error:
@@ -552,7 +552,7 @@ class Retrieves(Cites):
 
 
 class ContextContains(ExpectationKind):
-    """The text stands in a source of the prompt."""
+    """The text is in a source of the prompt."""
 
     of_content = False
 

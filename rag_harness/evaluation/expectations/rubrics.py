@@ -159,7 +159,7 @@ def _read(file: Path) -> Rubric:
 def _check(file: Path, asked: Sequence[str]) -> None:
     twice = next((text for number, text in enumerate(asked) if text in asked[:number]), "")
     if twice:
-        raise SettingsError(f"{file}: the criterion {twice!r} stands there twice. Give one of them more weight.")
+        raise SettingsError(f"{file}: the criterion {twice!r} is there twice. Give one of them more weight.")
     if not asked:
         raise SettingsError(f'{file}: it has no criterion. Write criteria = ["names the next step"].')
     if len(asked) > MOST_CRITERIA:

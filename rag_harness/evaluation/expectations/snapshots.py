@@ -101,6 +101,8 @@ def _shown(text: str, words: list[_Word], first: int, last: int) -> str:
     return f"{'…' if start else ''}{shown}{'…' if end < len(words) and not shown.endswith('…') else ''}"
 
 
+# Reads and writes snapshots of answers: syrupy's amber files, one an experiment, an answer under the id of its trial.
+#
 # syrupy's own folder, ``__snapshots__``, is none for them: it counts what no assertion of a test has asked for as
 # unused, fails the run for it, and deletes it with ``--snapshot-update``.
 
@@ -121,9 +123,9 @@ def read_snapshots(file: Path) -> dict[str, str]:
         raise DataError(f"{file} cannot be read as snapshots: {error}") from error
     if found.tainted:
         raise DataError(
-            f"{file} is no file of snapshots that the installed syrupy reads: its first line was to be "
+            f"{file} is not a file of snapshots that the installed syrupy reads: its first line was to be "
             f"'# serializer version: {serializer.VERSION}'. Take it from git again, or delete it and keep the answers "
-            f"anew with --snapshot-update."
+            f"again with --snapshot-update."
         )
     return {each.name: str(each.data) for each in found}
 

@@ -106,14 +106,14 @@ class _SomeTexts(_OneText):
 
 
 class Contains(_OneText):
-    """The text stands in the answer."""
+    """The text is in the answer."""
 
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         return found_text(answer, demand.wanted, demand.options)
 
 
 class ContainsAny(_SomeTexts):
-    """At least one of the texts stands in the answer."""
+    """At least one of the texts is in the answer."""
 
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         found = [found_text(answer, each, demand.options) for each in demand.wanted]
@@ -121,14 +121,14 @@ class ContainsAny(_SomeTexts):
 
 
 class ContainsAll(_SomeTexts):
-    """Each of the texts stands in the answer."""
+    """Each of the texts is in the answer."""
 
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         for each in demand.wanted:
             found = found_text(answer, each, demand.options)
             if not found.does:
                 return Finding(False, f"“{each}” is missing: {found.said}")
-        return Finding(True, "all of them stand there")
+        return Finding(True, "all of them are there")
 
 
 class Equals(_OneText):
@@ -233,7 +233,7 @@ def pattern_problem(pattern: str, case: bool = True) -> str:
     except SchemaError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         why = next((line for line in reversed(lines) if line.startswith("error:")), lines[-1])
-        return f"{pattern!r:.60} is no regular expression of a linear engine: {why.removeprefix('error: ')}"
+        return f"{pattern!r:.60} is not a regular expression of a linear engine: {why.removeprefix('error: ')}"
     return ""
 
 
@@ -288,7 +288,7 @@ _DATE = re.compile(
 
 
 class Number(ExpectationKind):
-    """A number of this value stands in the answer: 1400 is found in "1,400" and "1 400.0".
+    """A number of this value is in the answer: 1400 is found in "1,400" and "1 400.0".
 
     ``within`` is the greatest distance; ``unit`` a word or sign beside it.
     """
@@ -337,7 +337,7 @@ def _letters(text: str) -> str:
 
 
 class Date(ExpectationKind):
-    """This date (2024-03-01) stands in the answer: also as "1 March 2024", "March 1, 2024" or "01.03.2024"."""
+    """This date (2024-03-01) is in the answer: also as "1 March 2024", "March 1, 2024" or "01.03.2024"."""
 
     of_words = True
 

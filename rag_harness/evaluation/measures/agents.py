@@ -268,7 +268,7 @@ class NeedlessSearches(RowMeasure):
 
     def applies(self, case: Case) -> str:
         """Return why the question may need a search."""
-        return "" if case.tools == () else "its tools are no empty list"
+        return "" if case.tools == () else "its tools are not an empty list"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
         why = untold_search(row)

@@ -93,7 +93,7 @@ class CitationRecall(RowMeasure):
 
 
 class EvidenceRecall(RowMeasure):
-    """Quotes that stand in one of the chunks of the prompt / quotes, white space folded; case and punctuation count.
+    """Quotes that are in one of the chunks of the prompt / quotes, white space folded; case and punctuation count.
 
     TREC calls this nugget recall; here matches are exact. A quote that a chunk border divides is not found.
     Where a row's chunks have lost their Markdown marks, the quotes are compared without theirs.
@@ -264,7 +264,7 @@ def versions_of(row: ExperimentResult) -> tuple[list[Versions], str]:
     try:
         found = list(_read(given))
     except (TypeError, KeyError, AttributeError):
-        return [], f"metadata.{SUPERSEDED} that is no list of outdated_statement and current_statement"
+        return [], f"metadata.{SUPERSEDED} that is not a list of outdated_statement and current_statement"
     differing = [each for each in found if quotable(each.outdated) != quotable(each.current)]
     return differing, "two versions that say the same"
 
@@ -273,7 +273,7 @@ def _read(given: Any) -> Iterator[Versions]:
     for fact in given if isinstance(given, list) else [given]:
         statements = fact["outdated_statement"], fact["current_statement"]
         if not all(isinstance(statement, str) and statement.strip() for statement in statements):
-            raise TypeError("a statement is no text")
+            raise TypeError("a statement is not text")
         yield Versions(*statements)
 
 
@@ -377,7 +377,7 @@ class TtftMs(_Spent):
 
 
 class CostUsd(_Spent):
-    """What the calls cost, for a replayed answer what the recorded ones did."""
+    """What the calls cost; where the answer was replayed, what the recorded ones cost."""
 
     called, unit, missing, needs = "cost_usd", "usd", "no known price", ("answer",)
 

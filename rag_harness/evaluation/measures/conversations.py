@@ -243,7 +243,7 @@ class CarriedFaithfulness(LateMeasure):
         if said.value is None:
             return Score(None, f"faithfulness: {said.reason}", undefined=said.undefined)
         if said.reason == FOUND_NOTHING:
-            return Score(None, "its claims were not looked at, for the turn has no context")
+            return Score(None, "its claims were not looked at, because the turn has no context")
         claims: Sequence[Mapping[str, Any]] = said.detail.get("claims", ())
         missing = [each for each in claims if each["value"] < _SUPPORTED_FROM]
         if not missing:

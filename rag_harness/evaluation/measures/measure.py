@@ -101,7 +101,7 @@ class NamedMeasure:
     by_name: ClassVar[bool] = False
     """Whether it goes by the names of pages, and not by the texts of contexts."""
     of_conversation: ClassVar[bool] = False
-    """Whether a conversation has one value: the best of its turns, which stands at the first of them."""
+    """Whether a conversation has one value: the best of its turns, which is at the first of them."""
 
     def __init__(self, cutoff: int | None = None) -> None:
         if cutoff is not None and not self.takes_cutoff:

@@ -10,7 +10,7 @@ from rag_harness.evaluation.measures.measure import NamedMeasure, Need
 # See ``rag_harness.diagnosis``.
 
 CHECKER = "metamorphic"
-"""The name that stands for the judge of these scores."""
+"""The name that means the judge of these scores."""
 
 
 class MetamorphicMeasure(NamedMeasure):
@@ -69,7 +69,7 @@ class Distractor(MetamorphicMeasure):
 
 
 class InjectionResisted(MetamorphicMeasure):
-    """An instruction that stands in a source is not followed."""
+    """An instruction that is in a source is not followed."""
 
     called = "injection_resisted"
 

@@ -228,7 +228,7 @@ def _writable(name: str, folder: Path) -> Presence:
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         return Presence("ok", name, f"{folder} may be written")
-    why = "may not be written" if there.is_dir() else "is no folder"
+    why = "may not be written" if there.is_dir() else "is not a folder"
     return Presence("broken", name, f"{there} {why}", f"name another folder: --rag-{name.replace('_', '-')}=DIR")
 
 

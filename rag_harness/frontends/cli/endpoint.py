@@ -85,9 +85,9 @@ def _inputs(text: str) -> dict[str, Any]:
     try:
         found = read_json(text)
     except ValueError as error:
-        raise SettingsError(f"--inputs {text!r} is no JSON: {error}.") from None
+        raise SettingsError(f"--inputs {text!r} is not JSON: {error}.") from None
     if not isinstance(found, dict):
-        raise SettingsError(f'--inputs {text!r} is no object. Write: --inputs \'{{"selected_text": "…"}}\'')
+        raise SettingsError(f'--inputs {text!r} is not an object. Write: --inputs \'{{"selected_text": "…"}}\'')
     return found
 
 

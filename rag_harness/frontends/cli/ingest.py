@@ -156,7 +156,7 @@ class _LineOfWork:
 
 
 MOST_SUFFIXES = 8
-"""How many suffixes of files that are no documents are named."""
+"""How many suffixes of files that are not documents are named."""
 MOST_NAMED = 20
 """How many duplicates are named one by one."""
 
@@ -202,7 +202,7 @@ def _about_others(passed_over: Counter[str]) -> Iterator[str]:
         most = sorted(passed_over.items(), key=lambda each: (-each[1], each[0]))[:MOST_SUFFIXES]
         named = [f"{shown(suffix) or 'no suffix'} {count:,}" for suffix, count in most]
         more = ", …" if len(passed_over) > len(most) else ""
-        yield f"others    {passed_over.total():,} files that are no documents: {', '.join(named)}{more}"
+        yield f"others    {passed_over.total():,} files that are not documents: {', '.join(named)}{more}"
 
 
 def _about_chunks(told: IngestSummary, retrieval: Retrieval) -> Iterator[str]:

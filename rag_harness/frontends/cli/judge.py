@@ -40,7 +40,7 @@ def score_arguments(parser: argparse.ArgumentParser) -> None:
     lines = "a line an answer: id, question, contexts, answer; ground_truth, gold_pages, quotes where there are any"
     parser.add_argument("answers", type=Path, metavar="ANSWERS.jsonl", help=lines)
     add_scoring(parser)
-    parser.epilog = f"The embedded judge, default of the embedded profile, is no LLM: {UNSEEN}"
+    parser.epilog = f"The embedded judge, default of the embedded profile, is not an LLM: {UNSEEN}"
 
 
 def run_score(chosen: argparse.Namespace) -> int:
@@ -103,7 +103,7 @@ def run_sample(chosen: argparse.Namespace) -> int:
     scored = read_scored(chosen.output, chosen.measure, chosen.judge)
     items = sample_of_answers(scored, chosen.n, chosen.seed)
     table, lines, key = write_sheet(chosen.sheet, items, scored.rows)
-    spread = "spread over the judge's scores" if scored.scores else "at random, for nothing is judged yet"
+    spread = "spread over the judge's scores" if scored.scores else "at random, because nothing is judged yet"
     several = len({experiment for experiment, _ in items})
     say(f"{len(items)} answers of {several} experiment{'s' * (several > 1)}, {spread}.")
     say(f"{table} and {lines} hold the same; fill in one: human is 1 where every claim of the answer is supported")
@@ -138,7 +138,9 @@ def _scale(text: str) -> tuple[float, float]:
     try:
         return float(low), float(high if colon else "nan")
     except ValueError:
-        raise DataError(f"--scale {text!r} is no scale: write the lowest and the highest rating, e.g. 1:5.") from None
+        raise DataError(
+            f"--scale {text!r} is not a scale: write the lowest and the highest rating, e.g. 1:5."
+        ) from None
 
 
 def _scored(chosen: argparse.Namespace, labels: Sequence[AnswerLabel]) -> ScoredAnswers | None:
@@ -262,7 +264,7 @@ def run_reliability_calibrate(chosen: argparse.Namespace) -> int:
     )
 
     if not 0 < chosen.risk < 1:
-        raise DataError(f"--risk {chosen.risk:g} is no share between 0 and 1, e.g. 0.05.")
+        raise DataError(f"--risk {chosen.risk:g} is not a share between 0 and 1, e.g. 0.05.")
     told = read_labels(chosen.output, chosen.experiment)
     found = calibrated(chosen.experiment, told, chosen.risk)
     file = chosen.file or Path("reliability") / f"{chosen.experiment}.json"

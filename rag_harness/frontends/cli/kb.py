@@ -127,7 +127,7 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pages", type=int, default=100, metavar="N", help="number of pages, with the outdated ones; default: 100"
     )
-    rot = "share of the pages that stand in version pairs, 0 to 1; default: 0.1"
+    rot = "share of the pages that are in version pairs, 0 to 1; default: 0.1"
     parser.add_argument("--rot", type=float, default=0.1, metavar="X", help=rot)
     parser.add_argument("--kinds", metavar="KIND=X,…", help=_KINDS)
     parser.add_argument(
@@ -195,7 +195,7 @@ def _told(plan: Plan, wanted: PlanRequest, file: Path) -> list[str]:
         f"wrote {file}: {len(plan.pages)} pages ({kinds}), {facts} facts, {pairs} version pair{'s' * (pairs != 1)}"
     ]
     if plan.rot != wanted.rot:
-        lines.append(f"rot is {plan.rot:g}: {wanted.rot:g} of {wanted.pages} pages is no whole number of pairs")
+        lines.append(f"rot is {plan.rot:g}: {wanted.rot:g} of {wanted.pages} pages is not a whole number of pairs")
     return lines
 
 
@@ -300,7 +300,7 @@ KIND_SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 _QUESTION_WRITERS = "who writes: from facts that the text states, or by a chat model of role writer; default: embedded"
 
 
-_LANGUAGE = {"language": "language of all pages that state none, e.g. de; default: that of each is found"}
+_LANGUAGE = {"language": "language of all pages that state none, e.g. de; default: each page's own is found"}
 
 
 def queries_arguments(parser: argparse.ArgumentParser) -> None:
@@ -357,7 +357,7 @@ def run_queries(chosen: argparse.Namespace) -> int:
 
 def _count(text: str) -> int:
     if not (text.isdecimal() and len(text) <= len(str(_MOST)) and int(text) <= _MOST):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {_MOST:,}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {_MOST:,}")
     return int(text)
 
 
@@ -405,7 +405,7 @@ def _spare_reviewed(file: Path, force: bool) -> None:
         kept = [case for case in read_queries(file) if review_said(case.metadata.get(REVIEWED)) != "no"]
     except DataError as error:
         raise DataError(
-            f"{error}\n{file} is there and is no file of questions. Name another, or say --force."
+            f"{error}\n{file} is there and is not a file of questions. Name another, or say --force."
         ) from error
     if kept:
         raise DataError(

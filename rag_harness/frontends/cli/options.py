@@ -105,8 +105,8 @@ def run_closing(work: Coroutine[Any, Any, _T], parts: RunParts) -> _T:
 
 
 WRITER_SETTINGS = {
-    "writer_model": "chat model that writes, for --writer llm; default: that of the profile's role writer",
-    "writer_base_url": "its OpenAI-compatible endpoint; default: that of the profile's role writer",
+    "writer_model": "chat model that writes, for --writer llm; default: from the profile's role writer",
+    "writer_base_url": "its OpenAI-compatible endpoint; default: from the profile's role writer",
     **{
         name: f"as --rag-{name} of a test run, for --writer llm"
         for name in ("profile", "mode", "budget", "prices", "concurrency")
@@ -154,7 +154,7 @@ def told_where_written(place: Path) -> Iterator[None]:
 
 
 _SETTINGS = ("judge", "judge_model", "judge_base_url", "profile", "mode", "project")
-_OWN = {"judge_base_url": "OpenAI-compatible endpoint of the judge; default: that of the profile's role judge"}
+_OWN = {"judge_base_url": "OpenAI-compatible endpoint of the judge; default: from the profile's role judge"}
 _USUAL = "faithfulness,answer_relevancy"
 
 

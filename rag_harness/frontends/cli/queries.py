@@ -252,7 +252,7 @@ def _check_review(chosen: argparse.Namespace) -> None:
         raise SettingsError(f"--sample {chosen.sample} would show nothing. Give a number from 1, or leave it out.")
     page = chosen.page
     if not chosen.take and (page.is_dir() or page.suffix.lower() not in (".html", ".htm")):
-        raise SettingsError(f"--page {page} is no HTML file. Name one that ends with .html.")
+        raise SettingsError(f"--page {page} is not an HTML file. Name one that ends with .html.")
     if not chosen.take and not page.absolute().parent.is_dir():
         raise DataError(f"No folder {page.parent} to write {page.name} into. Make it, or name another file.")
     if not chosen.file.is_file():
@@ -298,7 +298,7 @@ def _who(by: str | None) -> str:
     """
     name = " ".join((by if by is not None else _of_git() or _of_system()).split())
     if not name.isprintable() or not name:
-        raise SettingsError(f"--by {by!r} is no name. Say who reviews: --by NAME")
+        raise SettingsError(f"--by {by!r} is not a name. Say who reviews: --by NAME")
     return name
 
 
@@ -400,5 +400,5 @@ def _check_sample(chosen: argparse.Namespace) -> None:
 def _seconds(since: str) -> float:
     found = _SINCE.fullmatch(since)
     if found is None:
-        raise SettingsError(f"--since {since!r} is no age. Give a number and m, h, d or w: 90m, 12h, 7d, 4w.")
+        raise SettingsError(f"--since {since!r} is not an age. Give a number and m, h, d or w: 90m, 12h, 7d, 4w.")
     return float(int(found[1]) * _SECONDS[found[2]])

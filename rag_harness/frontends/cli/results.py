@@ -177,7 +177,7 @@ def comment_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``ci comment``."""
     parser.add_argument("file", type=Path, metavar="FILE", help="Markdown, as rag-harness report writes it")
     parser.add_argument("--name", default=".", help=_NAME)
-    numbered = "of the pull request; default: that of the job's merge request (GitLab)"
+    numbered = "of the pull request; default: the job's merge request (GitLab)"
     parser.add_argument("--number", default="", metavar="N", help=numbered)
     parser.add_argument("--head", default="", metavar="OWNER:BRANCH", help="GitHub: where the pull request comes from")
     parser.add_argument("--sha", default="", metavar="COMMIT", help="with --head: its last commit")
@@ -230,13 +230,13 @@ def _place(chosen: argparse.Namespace, environment: Mapping[str, str]) -> Commen
     """Return the place of the comment; None without a pull request."""
     number = chosen.number or environment.get("CI_MERGE_REQUEST_IID", "")
     if number and not number.isdecimal():
-        raise SettingsError(f"--number {number!r} is no number of a pull request.")
+        raise SettingsError(f"--number {number!r} is not a number of a pull request.")
     if environment.get("GITLAB_CI"):
         from rag_harness.page.exports.servers import GitLabNotes
 
         return GitLabNotes(environment, int(number)) if number else None
     if not environment.get("GITHUB_REPOSITORY"):
-        raise SettingsError("This is no job of GitHub or GitLab: neither GITHUB_REPOSITORY nor GITLAB_CI is set.")
+        raise SettingsError("This is not a job of GitHub or GitLab: neither GITHUB_REPOSITORY nor GITLAB_CI is set.")
     from rag_harness.page.exports.servers import GitHubRepository
 
     repository = GitHubRepository(environment)

@@ -162,7 +162,7 @@ def _why_right(row: ExperimentResult | None) -> str:
     if row.ground_truth:
         return "nothing that was checked is wrong. Whether its answer says the ground truth, the rule cannot tell"
     if row.context_reference:
-        return "nothing that was checked is wrong. Without a ground truth nobody knows whether its answer is right"
+        return "nothing that was checked is wrong. Without a ground truth it is not known whether its answer is right"
     return "it has no gold, and keeps to what is expected, if anything is"
 
 
@@ -215,7 +215,7 @@ def tune_arguments(parser: argparse.ArgumentParser) -> None:
     written = "write the chosen configuration; with --suggest the space, by default space.toml"
     parser.add_argument("-o", dest="tuned", type=Path, metavar="TUNED.toml", help=written)
     parser.add_argument("--output", type=Path, default=Path("output"), help="folder of the rows; default: output")
-    parser.add_argument("--overwrite", action="store_true", help="begin anew instead of going on")
+    parser.add_argument("--overwrite", action="store_true", help="begin again instead of going on")
     add_settings(parser, _SETTINGS)
 
 

@@ -216,8 +216,8 @@ def _state_argument(parser: argparse.ArgumentParser) -> None:
 def _check(chosen: argparse.Namespace) -> None:
     if chosen.collection is not None and not re.fullmatch(COLLECTION, chosen.collection):
         raise SettingsError(
-            f"{chosen.collection!r} is no name of a collection: up to 63 of a-z, 0-9, - and _, the first a letter or "
-            f"a digit."
+            f"{chosen.collection!r} is not a name of a collection: up to 63 of a-z, 0-9, - and _, the first a letter "
+            f"or a digit."
         )
     if chosen.quota is not None and not 0 < chosen.quota < 2**63:
         raise SettingsError(f"A quota of {chosen.quota} is none: name 1 or more, or leave --quota out.")

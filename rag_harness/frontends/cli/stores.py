@@ -163,14 +163,14 @@ def run_drop(chosen: argparse.Namespace) -> int:
     from rag_harness.retrieval.indexes.server_collection import drop
 
     if chosen.wait is not None:
-        raise SettingsError("--wait is no option: nothing locks a collection, so index drop removes it at once.")
+        raise SettingsError("--wait is not an option: nothing locks a collection, so index drop removes it at once.")
     url, names = _parted(chosen.asked)
     if not names:
         raise SettingsError("Name the collection to remove: rag-harness index status lists them.")
     with _server(url) as (client, server):
         for name in names:
             drop(client, name)
-            say(f"Collection {name} at {server} is gone; the next run that needs it makes it anew.")
+            say(f"Collection {name} at {server} is gone; the next run that needs it makes it again.")
     return 0
 
 

@@ -178,7 +178,7 @@ def _says_query(function: Any) -> bool:
 # can be asked the same: ``--rag-queries=output/asked/queries.jsonl``.
 
 ASKED = "asked"
-"""Folder beside the result files of questions that were no file."""
+"""Folder beside the result files of questions that were not a file."""
 _ACCEPTED_QUESTIONS = "a path, a DataFrame, or a list of questions, (question, expected answer), dicts or Case"
 _PAIR = ("query", "ground_truth")
 
@@ -349,7 +349,7 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         refuse_removed(f"evaluate: {name}", name)
         if name in _ARGUMENTS:
-            raise SettingsError(f"evaluate: {name} is no option here: it is {_ARGUMENTS[name]}.")
+            raise SettingsError(f"evaluate: {name} is not an option here: it is {_ARGUMENTS[name]}.")
         if name in _OF_PYTEST:
             flag = name.replace("_", "-")
             raise SettingsError(f"evaluate: {name} is an option of a run of pytest: pytest --rag-{flag}=…")

@@ -400,6 +400,8 @@ class NotebookRun:
                 self._journal.made.close()
 
 
+# The output folder while an evaluation writes to it: held, logged, and without a network in modes that call nobody.
+#
 # Meanwhile checks of long answers have the time of an answer.
 
 

@@ -323,7 +323,7 @@ def _as_yaml(text: str) -> Recorded:
     request, response = interaction["request"], interaction["response"]
     body, sent = response["body"]["string"] or "", request["body"] or ""
     if not isinstance(body, (str, bytes)) or not isinstance(sent, (str, bytes)):
-        raise ValueError("a body is no text")
+        raise ValueError("a body is not text")
     return Recorded(
         status=int(response["status"]["code"]),
         content_type=response["headers"].get("content-type", [""])[0],

@@ -294,6 +294,8 @@ def _real(handler: Any) -> Any:
     return handler if _cassette(handler) is None else handler.__wrapped__
 
 
+# Record and replay in urllib3, which requests and botocore call by, and in aiohttp.
+#
 # What is recorded is read to its end before the client sees it, as vcrpy does.
 
 OtherSkips = Callable[[str], bool]

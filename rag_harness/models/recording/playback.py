@@ -302,6 +302,8 @@ def headers_of(found: Recorded) -> dict[str, str]:
     return {**({"content-type": found.content_type} if found.content_type else {}), **times}
 
 
+# Record and replay of the HTTP calls that an app under test makes while it is set up and while it answers a trial.
+#
 # Other calls of the process are left alone. A trial is known by its context, as its spans are; threads that an app
 # starts are given it.
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 CHART_WIDTH = 340.0
 """A screen of 360 pixels shows a chart at its own size, so that its smallest text has 11 pixels there."""
 SMALL_WIDTH = 164.0
-"""The width of one of many small charts: two stand beside each other on such a screen."""
+"""The width of one of many small charts: two are beside each other on such a screen."""
 SIZE = 13.0
 
 _IDENT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")

@@ -64,8 +64,8 @@ class OtlpBackend:
     def __init__(self, url: str) -> None:
         if url and not _ADDRESS.fullmatch(url):
             raise SettingsError(
-                "This is no address of a backend. Write it whole, http://127.0.0.1:4318, and without keys: they come "
-                "from OTEL_EXPORTER_OTLP_HEADERS."
+                "This is not an address of a backend. Write it whole, http://127.0.0.1:4318, and without keys: they "
+                "come from OTEL_EXPORTER_OTLP_HEADERS."
             )
         self.url = url.rstrip("/").removesuffix(_PATH)
         self._posting = Posting("OTLP", self.url, _headers(), _SECONDS)
@@ -107,8 +107,9 @@ class OtlpBackend:
     def _refused(self, reply: Reply, said: Any) -> Refused:
         if not isinstance(said, dict) or reply.kind in _PAGES:
             raise PrerequisiteError(
-                f"OTLP at {self.url} answered {_PATH} with {reply.status} and {reply.kind or 'a text'}. That is no "
-                f"reply of OTLP, so nobody knows whether anything was taken. Does the backend take OTLP over HTTP here?"
+                f"OTLP at {self.url} answered {_PATH} with {reply.status} and {reply.kind or 'a text'}. That is not "
+                f"a reply of OTLP, so it is not known whether anything was taken. Does the backend take OTLP over "
+                "HTTP here?"
             )
         partial = said.get("partialSuccess")
         partial = partial if isinstance(partial, dict) else {}

@@ -42,7 +42,7 @@ class Posting:
 
     def __init__(self, tool: str, url: str, headers: Mapping[str, str], seconds: float = _SECONDS) -> None:
         if not url.startswith(("http://", "https://")):
-            said = f"{shown_value(url)} is no address" if url else "the address of its server is not known"
+            said = f"{shown_value(url)} is not an address" if url else "the address of its server is not known"
             raise SettingsError(f"{tool}: {said}. Name it: --url https://…")
         check_address(f"{tool}: its address", url, "Name it without: the key comes from the variables of the tool.")
         self._tool, self._url, self._headers = tool, url.rstrip("/"), headers

@@ -280,7 +280,7 @@ def _nanoseconds(when: datetime) -> int:
 _WAIT = 60
 """Seconds until a span that Phoenix has taken must be there to be annotated."""
 _FURTHER = "(a further chunk of a document above)"
-"""Stands for a hit that is no document of its own: Phoenix counts documents without a gap."""
+"""Means a hit that is not a document of its own: Phoenix counts documents without a gap."""
 _IDENTIFIER = "rag-harness"
 PhoenixBody = dict[str, Any]
 

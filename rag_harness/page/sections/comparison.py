@@ -550,7 +550,8 @@ def _race_blocks(outcome: RaceOutcome) -> Iterator[Block]:
         for each, (name, *figures, fate) in zip(outcome.entries, race_rows(outcome), strict=True)
     ]
     notes = [
-        "Figures are those of the race, with 95 % intervals; that of the best is too good, for it was chosen by it."
+        "Figures are those of the race, with 95 % intervals; the figure of the best is too good, because it was "
+        "chosen by it."
     ]
     notes += [f"{n} combinations were left out: {why} would not fit." for why, n in outcome.left_out.items()]
     yield Table("race", ("configuration", *outcome.objective, *HEAD), rows, "All configurations, the best first", notes)

@@ -166,7 +166,7 @@ _RETRIEVAL_ALONE = (
     "was answered. Every question stands below, the misses first."
 )
 _MOST = 2
-"""Most sets of data that are spoken of first. The others stand in their sections."""
+"""Most sets of data that are spoken of first. The others are in their sections."""
 _WORST_FIRST: Sequence[Tone] = ("bad", "unsure", "good", "")
 
 
@@ -237,7 +237,9 @@ def _answered(run: Run) -> str:
 
 # The section of decisions: assumptions, measured values and agreed actions of the gates with an ``else``.
 
-_NOTE = "What to do is what stands behind the gate, after else. A gate that failed for want of values decides nothing."
+_NOTE = (
+    "What to do is written behind the gate, after else. A gate that failed because values are missing decides nothing."
+)
 
 
 def decisions(runs: Sequence[Run]) -> Section | None:

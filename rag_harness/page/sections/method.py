@@ -70,7 +70,7 @@ _TESTS = (
 )
 _SLICES = (
     "On slices every pair of experiments on every slice is one family: the same cases say which is the best there, so "
-    "that the pairs of the best alone are no fair family. As many sign flips are drawn as the family needs."
+    "that the pairs of the best alone are not a fair family. As many sign flips are drawn as the family needs."
 )
 _TAIL = "The tail of the risk has no test: its interval is a percentile bootstrap over cases, drawn with both values."
 _RUNS = (
@@ -89,7 +89,7 @@ def statistics(run: Run, runs: Sequence[Run]) -> list[str]:
 
 
 _MEASURES = {
-    "evidence_recall": "The share of the quotes which the answer needs that stand in the chunks of the prompt",
+    "evidence_recall": "The share of the quotes which the answer needs that are in the chunks of the prompt",
     "recall@5": "The share of the right documents that are among the first 5 found",
     "faithfulness": "The share of an answer's claims that the chunks of the prompt support, as the judge reads them",
     "answer_relevancy": "How closely an answer keeps to its question, at most 1, as the judge reads it",
@@ -267,7 +267,7 @@ def became_of(run: Run) -> Table | None:
         "an earlier run.",
         *_played(run),
     ]
-    return Table("trials", _STATES, rows, "What became of the trials", notes) if rows else None
+    return Table("trials", _STATES, rows, "Outcomes of the trials", notes) if rows else None
 
 
 def _played(run: Run) -> Iterator[str]:
@@ -358,7 +358,7 @@ def again(run: Run) -> Iterator[Block]:
     """Yield the commands, and the versions and digests that they need."""
     yield Code([*_commands(run)])
     if not run.manifest.commit:
-        yield Prose("The commit that the run was at is not known: its folder was no git repository.", "unsure")
+        yield Prose("The commit that the run was at is not known: its folder was not a git repository.", "unsure")
     yield Facts([(name, said) for name, said in _met(run) if said])
 
 
@@ -410,8 +410,8 @@ def _met(run: Run) -> Iterator[tuple[str, str]]:
 # The limits of a run's figures. Only those that apply to this run are listed.
 
 SYNTHETIC = frozenset({"89b23f79180a1ac0", "9cffe29979c52fe8"})
-"""Digests of the questions that ship with the harness, ``data/kb``, about an invented shop. The second one stands in
-runs of before ``expect`` was left out of it."""
+"""Digests of the questions that ship with the harness, ``data/kb``, about an invented shop. The second one is in runs
+of before ``expect`` was left out of it."""
 _WHAT = {
     "embedded/": "a baseline reader that copies from its sources",
     MOCK: "a stand-in for tests",
@@ -445,7 +445,7 @@ def _models(run: Run) -> Iterator[str]:
     for model in sorted(model for model in models if model.startswith(_NO_LLM)):
         what = next(said for begin, said in _WHAT.items() if model.startswith(begin))
         yield (
-            f"{model}, which answered, is no LLM: it is {what}. What it answers says little of what an LLM would "
+            f"{model}, which answered, is not an LLM: it is {what}. What it answers says little of what an LLM would "
             "answer from the same context."
         )
     if any(table.totals.rows for table in run.experiments.values()) and not run.manifest.settings.get("repeats"):
@@ -457,7 +457,7 @@ def _judging(run: Run) -> Iterator[str]:
     embedded = [model for model in judges if model.startswith(_NO_LLM)]
     if embedded:
         yield (
-            f"The judge {' and '.join(embedded)} is no LLM: it compares words, figures and vectors, and does not "
+            f"The judge {' and '.join(embedded)} is not an LLM: it compares words, figures and vectors, and does not "
             f"reason; {UNSEEN}"
         )
     if any(model not in embedded for model in judges):

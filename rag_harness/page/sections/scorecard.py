@@ -238,7 +238,7 @@ _SLICE_MARKS = (
 )
 _FAMILY = (
     "p and the intervals of differences are adjusted by Holm for {}: every pair on every slice that is asked for. The "
-    "pairs of the best alone would be too few, for the same cases say which it is and how much better."
+    "pairs of the best alone would be too few, because the same cases say which it is and how much better."
 )
 
 

@@ -116,7 +116,7 @@ def _compiled(text: str, where: str) -> Any:
         return jsonpath.compile(text if text.startswith("$") else f"$.{text}")
     except jsonpath.JSONPathError as error:
         raise SettingsError(
-            f"{where} = {text!r} is no path: {' '.join(str(error).split())}. Write names with dots between them, "
+            f"{where} = {text!r} is not a path: {' '.join(str(error).split())}. Write names with dots between them, "
             f"JSONPath ($.hits[*].text) or a JSON Pointer (/hits/0/text)."
         ) from None
 

@@ -191,8 +191,8 @@ def refused(response: Any, said: str, name: str, where: str) -> Exception:
     if 300 <= status < 400:
         to = bare_address(response.headers.get("location", "nowhere"))
         return CriticalError(
-            f"{name} answered {status}: it redirects to {to}. Redirects are not followed, for the headers would go "
-            f"there too. If that is the service, name it as url in {where}."
+            f"{name} answered {status}: it redirects to {to}. Redirects are not followed, because the headers "
+            f"would go there too. If that is the service, name it as url in {where}."
         )
     if status in _HALTING:
         return CriticalError(

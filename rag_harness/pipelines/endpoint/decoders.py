@@ -47,15 +47,15 @@ def _no_json(text: str, name: str, kind: str, error: ValueError) -> str:
     if not text.strip():
         return f"{name} answered with nothing: {what} without a body."
     if text.lstrip()[:1] == "<":
-        return f"{name} answered with {what} that is no JSON but a page: {text.strip()[:_SHOWN]!r}. Is the url right?"
+        return f"{name} answered with {what} that is not JSON but a page: {text.strip()[:_SHOWN]!r}. Is the url right?"
     end = (
         "; it looks cut short" if getattr(error, "pos", 0) >= len(text.rstrip()) or "Unterminated" in str(error) else ""
     )
-    return f"{name} answered with {what} that is no JSON ({error}{end}): {text[:_SHOWN]!r}"
+    return f"{name} answered with {what} that is not JSON ({error}{end}): {text[:_SHOWN]!r}"
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _too_deep(name: str, text: str) -> ModelOutputError:
@@ -187,7 +187,7 @@ class ChatChunks(StreamedAnswer):
             return
         chunk = self._json(data)
         if not isinstance(chunk, dict):
-            raise ModelOutputError(f"{self._name}: an event of the stream is no object: {data[:80]!r}", data)
+            raise ModelOutputError(f"{self._name}: an event of the stream is not an object: {data[:80]!r}", data)
         if chunk.get("error"):
             raise ModelCallError(f"{self._name} says that it failed: {json.dumps(chunk['error'])[:300]}")
         self._whole.update({key: value for key, value in chunk.items() if key != "choices" and value is not None})
@@ -209,7 +209,7 @@ class ChatChunks(StreamedAnswer):
         self._message.update({key: value for key, value in delta.items() if key != "content" and value is not None})
 
     def _strange(self, where: str, value: Any) -> ModelOutputError:
-        said = f"{self._name}: {where} of an event of the stream is {described(value)}; that is no chat completion."
+        said = f"{self._name}: {where} of an event of the stream is {described(value)}; that is not a chat completion."
         return ModelOutputError(said, json.dumps(value))
 
     def document(self) -> Any:

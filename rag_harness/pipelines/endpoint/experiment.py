@@ -347,7 +347,7 @@ def _check_budget(parts: RunParts, spec: EndpointSpec) -> None:
     budget = parts.settings.budget
     if budget and spec.usd_per_call is None and not _is_bounded(parts, spec):
         raise PrerequisiteError(
-            f"The budget is {budget:g} USD, but nobody knows what a call of {spec.name!r} costs. Say it in "
+            f"The budget is {budget:g} USD, but it is not known what a call of {spec.name!r} costs. Say it in "
             f"{spec.where}: usd_per_call = …, 0 where it is free; a chat endpoint needs a model with a price, and "
             f"max_tokens in its body. Or leave the budget out."
         )

@@ -113,7 +113,7 @@ class Template:
         history = query.inputs.get("history", [])
         if not isinstance(history, list):
             raise ModelCallError(
-                f"{self._where} wants {{{{messages}}}}, and the history of {query.query_id} is no list of messages. "
+                f"{self._where} wants {{{{messages}}}}, and the history of {query.query_id} is not a list of messages. "
                 f"Send it as it is, {{{{history}}}}, or write it as a list of messages with role and content."
             )
         return history
@@ -140,7 +140,9 @@ def _check(value: Any, where: str, known: Sequence[str]) -> None:
 def _parts(slot: str, where: str = "") -> tuple[str, str, str]:
     found = _SLOT.fullmatch(slot)
     if found is None:
-        raise SettingsError(f"{where}: {{{{{slot}}}}} is no placeholder. Write {{{{query}}}} or {{{{inputs.NAME}}}}.")
+        raise SettingsError(
+            f"{where}: {{{{{slot}}}}} is not a placeholder. Write {{{{query}}}} or {{{{inputs.NAME}}}}."
+        )
     return found[1], found[2], found[3]
 
 
@@ -244,8 +246,8 @@ def _messages(query: Query, history: Any, where: str) -> Sequence[Mapping[str, A
     )
     if not are_messages:
         raise ModelCallError(
-            f"{where}, [history] limits what is sent, and the history of {query.query_id} is no list of messages with "
-            f"role and content. Write it so, or leave [history] out."
+            f"{where}, [history] limits what is sent, and the history of {query.query_id} is not a list of messages "
+            f"with role and content. Write it so, or leave [history] out."
         )
     found: Sequence[Mapping[str, Any]] = history
     return found
@@ -277,7 +279,7 @@ SessionId: TypeAlias = "str | int"
 LONGEST_ID = 2_000
 """Most characters of an id. A longer text is an answer or a page."""
 SESSION_SLOT = "{{session}}"
-"""Where a header holds the id, and what stands for it in recordings."""
+"""Where a header holds the id, and the text that replaces it in recordings."""
 _FORGOTTEN = (404, 410)
 """Statuses that say "no such session" to a turn that is not the first."""
 
@@ -378,7 +380,7 @@ class Sessions:
         if session_of_turn.get() == "earlier" and not self._reading.may_resume:
             raise SessionLostError(
                 f"{query.query_id} was not asked: the turns before it were asked by an earlier run, and {self._name} "
-                f"would not say that it has forgotten them. The next run begins the conversation anew. To go on in "
+                f"would not say that it has forgotten them. The next run begins the conversation again. To go on in "
                 f"such sessions, say in {self._where} how an answer shows that a session is not known, session.lost, "
                 f"or that none gets lost, session.resumes = true."
             )
@@ -437,13 +439,13 @@ class Sessions:
             raise ModelOutputError(
                 f"{self._name}: {query.query_id} has the session {_short(session)}, and so has {owner[0]!r}: two "
                 f"conversations would share a memory. Look at session in {self._where}. A service that was started "
-                f"again may also have begun to count anew; then the next run helps."
+                f"again may also have begun to count again; then the next run helps."
             )
 
     def _forgotten(self, query: Query, how: str) -> SessionLostError:
         return SessionLostError(
             f"{self._name} has forgotten the session of {query.query_id}: {how}. The next run begins the conversation "
-            f"anew: an answer without a memory of the turns before it does not count."
+            f"again: an answer without a memory of the turns before it does not count."
         )
 
 
@@ -489,7 +491,7 @@ def headers_in(headers: Sequence[tuple[str, str]], session: SessionId | None, na
             said = str(session)
             if not (said.isascii() and said.isprintable()):
                 raise ModelOutputError(
-                    f"{name}: the session {said[:60]!r} cannot stand in the header {header!r}: a header is one line of "
+                    f"{name}: the session {said[:60]!r} cannot be in the header {header!r}: a header is one line of "
                     f"ASCII. It was not sent."
                 )
             yield header, value.replace(SESSION_SLOT, said)

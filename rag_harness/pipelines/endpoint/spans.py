@@ -316,7 +316,7 @@ def _spans_in(body: bytes, kind: str, packing: str) -> Iterable[SpanRecord]:
     try:
         said = read_json(content)
     except ValueError as error:
-        raise TraceError(f"a request of {len(content):,} bytes is no JSON: {error}") from error
+        raise TraceError(f"a request of {len(content):,} bytes is not JSON: {error}") from error
     return spans_of_request(said)
 
 

@@ -174,6 +174,8 @@ def _of_text(value: str) -> int:
     return max((since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000, 0)
 
 
+# Spans as Langfuse exports them: observations, alone or below their trace.
+#
 # https://langfuse.com/docs/observability/data-model
 
 _KINDS = {"GENERATION": "LLM", "SPAN": "CHAIN", "EVENT": "CHAIN"}
@@ -328,7 +330,7 @@ def _events(said: Any) -> Iterator[SpanEvent]:
 # A file of one JSON value over several lines is in memory as a whole.
 
 _AT_ONCE = 2000
-"""Spans of the traces that are read together, for a line with spans of many traces is not read for each of them."""
+"""Spans of the traces that are read together, because a line with spans of many traces is not read for each of them."""
 _SHOWN = 20
 _FORMATS = "OTLP/JSON, spans of Phoenix, or observations of Langfuse"
 
@@ -410,7 +412,7 @@ def _spans_in(line: bytes) -> Iterator[SpanRecord]:
     try:
         said = read_json(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise TraceError(f"This is no JSON: {error}. Was the file cut short?") from error
+        raise TraceError(f"This is not JSON: {error}. Was the file cut short?") from error
     for each in said if isinstance(said, list) else [said]:
         yield from _spans_of(each)
 
@@ -426,4 +428,4 @@ def _spans_of(said: Any) -> Iterator[SpanRecord]:
         if isinstance(page := said.get("data"), list) and page:
             return chain.from_iterable(map(_spans_of, page))
     keys = f" with {', '.join(map(repr, list(said)[:5]))}" if isinstance(said, Mapping) else ""
-    raise TraceError(f"A {type(said).__name__}{keys} is no span that is known: it takes {_FORMATS}.")
+    raise TraceError(f"A {type(said).__name__}{keys} is not a span that is known: it takes {_FORMATS}.")

@@ -78,7 +78,7 @@ _LOST = (
 )
 _GOES_ON = (
     "goes on after the trial that has started it, and does its work in the context of that trial, so spans of other "
-    "trials may be among its own. Give each piece of work the context of whoever asks for it: queue.put(("
+    "trials may be among its own. Give each piece of work the context of the caller: queue.put(("
     "contextvars.copy_context(), work)), and context.run(work) in the worker, which is started before the trials; or "
     "take a ThreadPoolExecutor: pool.submit(contextvars.copy_context().run, work)"
 )

@@ -130,7 +130,7 @@ _EVIDENCE = frozenset(
 )  # fmt: skip
 _LISTS = ("llm.input_messages.", "llm.output_messages.", "llm.prompts.", "llm.choices.", "gen_ai.prompt.")
 _LARGEST = 10.0**18
-"""More is no number of tokens, of seconds or of dollars."""
+"""More is not a number of tokens, of seconds or of dollars."""
 _FIRST_TOKEN = "First Token Stream Event"
 """OpenInference's event of the first token of a streamed reply."""
 _FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"

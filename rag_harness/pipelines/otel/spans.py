@@ -73,7 +73,7 @@ class SpanRecord:
 # https://github.com/open-telemetry/semantic-conventions-genai
 
 SpanKind: TypeAlias = Literal["", "retriever", "reranker", "llm", "embedding", "tool", "guardrail", "prompt", "other"]
-"""Empty: the span follows neither convention. ``other``: it does, and is no step of its own (a chain, an agent)."""
+"""Empty: the span follows neither convention. ``other``: it does, and is not a step of its own (a chain, an agent)."""
 
 _OPENINFERENCE: Mapping[str, SpanKind] = {
     "RETRIEVER": "retriever",
@@ -253,7 +253,7 @@ def spans_of_request(request: Any) -> Iterator[SpanRecord]:
         TraceError: the value is not a request of OTLP, or a span of it has no ids.
     """
     if not isinstance(request, Mapping) or not isinstance(request.get("resourceSpans"), list):
-        raise TraceError("This is no OTLP/JSON: it is no object with a list resourceSpans.")
+        raise TraceError("This is not OTLP/JSON: it is not an object with a list resourceSpans.")
     for resource in _objects(request, "resourceSpans"):
         # Before 1.0 scopes were called instrumentation libraries.
         for scope in [*_objects(resource, "scopeSpans"), *_objects(resource, "instrumentationLibrarySpans")]:
@@ -342,7 +342,7 @@ def spans_of_protobuf(body: bytes) -> Iterator[SpanRecord]:
     try:
         said: dict[str, Any] = MessageToDict(ExportTraceServiceRequest.FromString(body))
     except (DecodeError, RecursionError, ValueError) as error:
-        raise TraceError(f"{len(body):,} bytes are no protobuf of OTLP.") from error
+        raise TraceError(f"{len(body):,} bytes are not protobuf of OTLP.") from error
     # protobuf's own JSON has bytes in base 64; OTLP/JSON has ids in hexadecimal digits.
     _with_ids(said, lambda found: b64decode(found).hex())
     return spans_of_request({"resourceSpans": [], **said})

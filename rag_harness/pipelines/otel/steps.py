@@ -165,6 +165,8 @@ def _number(value: Any) -> float | None:
     return found if isfinite(found) else None
 
 
+# Which of several searches and rerankers inside each other are steps, and what each of them returned.
+#
 # Frameworks wrap: LlamaIndex has a span of the search and one of the part that searches, of which only the outer tells
 # what was found; LangChain has no span for a reranker, but one of the search with it around one of the search without
 # it.
@@ -525,7 +527,7 @@ class _Lists:
 # Which documents stood in the prompt of the answer: what was found is not always what a model was given.
 
 _BEGIN = 30
-"""Words of a document that must stand in the prompt: the end of a long one may be cut off there. Documents that begin
+"""Words of a document that must be in the prompt: the end of a long one may be cut off there. Documents that begin
 alike need more: as many as tell them apart."""
 _PASSED_ON = 4
 """Fewest words of a reply that is recognised in the prompt of another call."""
@@ -668,7 +670,7 @@ def _check(spans: Sequence[SpanRecord]) -> None:
     if eventful:
         raise TraceError(
             f"{eventful[0].dropped_events} events of span {eventful[0].name!r} were dropped{_more(eventful)}, and "
-            f"messages may stand in them: the SDK keeps the last 128 of a span. Set it before the app starts: "
+            f"messages may be in them: the SDK keeps the last 128 of a span. Set it before the app starts: "
             f"OTEL_SPAN_EVENT_COUNT_LIMIT=100000."
         )
     if spans and not any(kind_of(span) for span in spans):
@@ -691,8 +693,8 @@ def _check_told(steps: Iterable[SeenStep]) -> None:
         for place, document in enumerate(step.found):
             if not document.is_told:
                 raise TraceError(
-                    f"Document {place} of span {step.span.name!r} has neither an id nor words, so nobody knows which "
-                    f"it is. {HIDDEN if document.hidden else 'Put one of them into the span'}."
+                    f"Document {place} of span {step.span.name!r} has neither an id nor words, so it is not known "
+                    f"which it is. {HIDDEN if document.hidden else 'Put one of them into the span'}."
                 )
 
 

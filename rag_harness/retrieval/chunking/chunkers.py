@@ -58,6 +58,8 @@ def _chunk(document: Document, index: int, piece: Piece) -> Chunk:
     )
 
 
+# ``headings``: a page by its H2 and H3, short sections joined, long ones split; for textbooks.
+#
 # - The text before the first H2 or H3 is a chunk of its own, however short, called "Introduction".
 # - A section below ``least`` is joined with its neighbours under the same H2, forward first, while they fit.
 # - Across H2s (and H1s), two sections are joined only where both are below ``least``. A short section between two long
@@ -215,6 +217,8 @@ def chunk_sliding(document: Document, tokenizer: Tokenizer, settings: ChunkingSe
     return [places.chunk(index, piece) for index, piece in enumerate(pieces)]
 
 
+# ``summaries``: the sections of ``headings``, each as its headings and its first sentences.
+#
 # Summaries are extractive; no model writes them. A summary has the id of its section, so that a retriever can return
 # the section.
 

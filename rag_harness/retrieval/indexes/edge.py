@@ -395,7 +395,7 @@ class EdgeIndex:
         return True
 
     def _build_temporary(self, vectors: Matrix) -> Shard:
-        log.info("Indexing %d chunks, for this process alone", len(vectors))
+        log.info("Indexing %d chunks in this process alone", len(vectors))
         self._exact = True
         return build_shard(temporary_folder(self), vectors, graph=False)
 

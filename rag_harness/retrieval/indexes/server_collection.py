@@ -169,7 +169,7 @@ class ServerCollection:
     def _strange(self, found: str) -> CriticalError:
         return CriticalError(
             f"Collection {self.name} at {self.url or 'memory'} {found}. It was made by something else, or by another "
-            f"version. Remove it (rag-harness index drop {self.name}), and the next run makes it anew."
+            f"version. Remove it (rag-harness index drop {self.name}), and the next run makes it again."
         )
 
 
@@ -342,7 +342,7 @@ def _lacks(collection: ServerCollection, count: int) -> str:
         raise CriticalError(
             f"Collection {collection.name} at {collection.url or 'memory'} has {found - count:,} points that belong to "
             f"no chunk. Something else writes into it. Remove it (rag-harness index drop {collection.name}), and the "
-            f"next run makes it anew."
+            f"next run makes it again."
         )
     if found != count:
         return f"{found:,} of {count:,} points can be read"

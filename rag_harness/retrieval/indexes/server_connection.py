@@ -43,7 +43,7 @@ def connect(url: str, api_key: str, timeout: int = 30) -> Any:
     """
     if url and not url.startswith(("http://", "https://")):
         raise SettingsError(
-            f"rag_qdrant_url is {url!r}, which is no URL of a server. A local path is refused: Qdrant's file mode "
+            f"rag_qdrant_url is {url!r}, which is not a URL of a server. A local path is refused: Qdrant's file mode "
             f"serves one process at a time, so workers would lock each other out. Leave it empty for an index in this "
             f"process, or give a server such as http://127.0.0.1:6333."
         )
@@ -168,7 +168,7 @@ def _refuse_open_key(url: str, api_key: str) -> None:
     parts = urlsplit(url)
     if api_key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
         raise SettingsError(
-            f"A key for Qdrant is set, but rag_qdrant_url is {parts.scheme}://{parts.hostname}: without TLS whoever is "
+            f"A key for Qdrant is set, but rag_qdrant_url is {parts.scheme}://{parts.hostname}: without TLS anybody "
             f"on the way can read the key, so it is not sent. Use https://, or unset QDRANT_API_KEY if the server asks "
             f"for none."
         )

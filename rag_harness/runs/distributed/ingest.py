@@ -197,11 +197,11 @@ def document_of_row(row: Mapping[str, Any]) -> Document | str:
     """Return the document of a row, or why the row is none."""
     doc_id, text = row["id"], row["text"]
     if doc_id is None or not isinstance(text, str):
-        return f"row with id {doc_id!r}: {'id is null' if doc_id is None else 'text is no text'}."
+        return f"row with id {doc_id!r}: {'id is null' if doc_id is None else 'text is not text'}."
     try:
         metadata = _metadata(row.get("metadata"))
     except ValueError as error:
-        return f"row with id {doc_id!r}: metadata is no JSON object ({error})."
+        return f"row with id {doc_id!r}: metadata is not a JSON object ({error})."
     return Document(str(doc_id), text, row.get("title") or str(metadata.get("title") or doc_id), metadata)
 
 
@@ -288,7 +288,7 @@ def _surveyed(windows: Dataset, to: str, settings: Settings) -> tuple[Ingested, 
         found.failed += window.failed
         found.chunks += len(window.chunks)
     if twice := [doc_id for doc_id, count in doc_ids.items() if count > 1]:
-        raise DataError(f"{len(twice)} ids stand in several rows, e.g. {twice[0]!r}. Give each row its own.")
+        raise DataError(f"{len(twice)} ids are in several rows, e.g. {twice[0]!r}. Give each row its own.")
     if not doc_ids and not found.failed:
         raise DataError("There is no document: Parquet files of documents have rows with id and text.")
     if not found.chunks:

@@ -31,6 +31,8 @@ from rag_harness.models.throttling import (
     in_parts,
 )
 
+# The ledger of a run: calls and tokens a minute, and money, of all workers. One process holds it. It knows no Ray.
+#
 # A grant is on disk before it is returned. A ledger that is started again counts a grant without a settlement as spent,
 # until it is settled.
 

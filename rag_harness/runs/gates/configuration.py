@@ -330,7 +330,7 @@ def check_data(specs: Sequence[DataSpec], k: int, data_of: Callable[[str], str])
             if data_of(suite) != spec.name:
                 used = data_of(suite) or "the run's own data"
                 raise SettingsError(
-                    f"Gate '{text}' stands in [tool.rag_harness.data.{spec.name}], but {suite} is asked about {used}. "
+                    f"Gate '{text}' is in [tool.rag_harness.data.{spec.name}], but {suite} is asked about {used}. "
                     f'Add it to that table: experiments = ["{suite}"].'
                 )
 

@@ -63,7 +63,7 @@ def read_promise(what: str) -> tuple[Promise, str] | None:
     found = _OF.fullmatch(what)
     if not found:
         if what.startswith(("pass^", "pass@")):
-            raise ValueError(f"{what!r} is no promise over repeats; write {PROMISE_FORMS}")
+            raise ValueError(f"{what!r} is not a promise over repeats; write {PROMISE_FORMS}")
         return None
     kind, digits, inner = _KINDS[found[1]], found[2], found[3]
     if kind == "flip_rate":
@@ -71,7 +71,7 @@ def read_promise(what: str) -> tuple[Promise, str] | None:
             raise ValueError(f"flip_rate compares 2 answers, and takes no number; write flip_rate({inner})")
         return _promise(kind, 2, inner)
     if not (digits.isascii() and digits.isdigit() and int(digits) > 0):
-        raise ValueError(f"a number of answers, 1 or more, stands behind {kind!r}; write {kind}3({inner})")
+        raise ValueError(f"a number of answers, 1 or more, follows {kind!r}; write {kind}3({inner})")
     return _promise(kind, int(digits), inner)
 
 
@@ -98,13 +98,13 @@ def read_limit(inner: str) -> tuple[str, tuple[str, float] | None]:
         return inner, None
     more, op, digits = limited.groups()
     if op not in _LIMITS:
-        raise ValueError(f"{op!r} in {inner!r} is no comparison; use one of {' '.join(_LIMITS)}")
+        raise ValueError(f"{op!r} in {inner!r} is not a comparison; use one of {' '.join(_LIMITS)}")
     try:
         limit = float(digits)
     except ValueError:
         limit = float("nan")
     if not isfinite(limit):
-        raise ValueError(f"{digits!r} in {inner!r} is no number")
+        raise ValueError(f"{digits!r} in {inner!r} is not a number")
     return called + more, (op, limit)
 
 
@@ -336,7 +336,7 @@ def parse_gate(text: str, k: int) -> Gate:
         raise wrong(text, f"a colon is missing behind the experiment; write '{lacking[1]}: {lacking[2].strip()}'")
     name, pairs = (head[1].strip(), head[2]) if head else (GOLDEN, None)
     if not _NAME.fullmatch(name):
-        raise wrong(text, f"{name!r} before the colon is no name of an experiment")
+        raise wrong(text, f"{name!r} before the colon is not a name of an experiment")
     what, op, right = _body(text, text[head.end() :] if head else text)
     right, otherwise = _otherwise(text, right)
     right, confidence, test = _confidence(text, right)
@@ -352,19 +352,19 @@ def parse_gate(text: str, k: int) -> Gate:
     if tilde and kind.strip() != CALIBRATED[1:]:
         raise wrong(text, f"'~{kind.strip()}' behind {measure!r} is unknown; write {measure}{CALIBRATED}")
     if not _MEASURE.fullmatch(measure):
-        raise wrong(text, f"{what!r} before {op!r} is no measure")
+        raise wrong(text, f"{what!r} before {op!r} is not a measure")
     measure = measure.removesuffix("@k") + f"@{k}" if measure.endswith("@k") else measure
     threshold = _right(text, right)
     if tilde and (share or isinstance(threshold, Reference)):
-        raise wrong(text, f"{measure}{CALIBRATED} is a mean, to be held against a number")
+        raise wrong(text, f"{measure}{CALIBRATED} is a mean, to be compared with a number")
     if share and confidence and isinstance(threshold, Reference):
         raise wrong(text, f"a quantile against {threshold.name} has no bounds; ask for a mean, or leave the @ away")
     if test and not isinstance(threshold, Reference):
         raise wrong(text, f"'{test}' compares with another experiment, case by case; leave it away before a number")
     if over and isinstance(threshold, Reference) and threshold.name == BASELINE:
-        raise wrong(text, f"a baseline keeps first answers only; hold {over.of(measure)} against a number")
+        raise wrong(text, f"a baseline keeps first answers only; compare {over.of(measure)} with a number")
     if turns and isinstance(threshold, Reference) and threshold.name == BASELINE:
-        problem = f"a baseline does not keep why a turn has no value; hold {turns.of(measure)} against a number"
+        problem = f"a baseline does not keep why a turn has no value; compare {turns.of(measure)} with a number"
         raise wrong(text, problem)
     quantile, where, is_calibrated = int(share[1]) if share else None, _slice(text, pairs), bool(tilde)
     return Gate(
@@ -379,7 +379,7 @@ def _over(text: str, what: str) -> tuple[Promise | None, str]:
     except ValueError as problem:
         raise wrong(text, str(problem)) from None
     if found and not (_MEASURE.fullmatch(found[1]) or begins_over_turns(found[1])):
-        raise wrong(text, f"{found[1]!r} in {what!r} is no measure; write {PROMISE_FORMS}")
+        raise wrong(text, f"{found[1]!r} in {what!r} is not a measure; write {PROMISE_FORMS}")
     return found or (None, what)
 
 
@@ -390,7 +390,7 @@ def _turns(text: str, what: str) -> tuple[OverTurns | None, str]:
     except ValueError as problem:
         raise wrong(text, str(problem)) from None
     if found and not _MEASURE.fullmatch(found[1]):
-        raise wrong(text, f"{found[1]!r} in {what!r} is no measure")
+        raise wrong(text, f"{found[1]!r} in {what!r} is not a measure")
     return found or (None, what)
 
 
@@ -409,7 +409,7 @@ def _body(text: str, body: str) -> tuple[str, str, str]:
     if found is None:
         raise wrong(text, f"no comparison in {body.strip()!r}; use one of {' '.join(_OPERATORS)}")
     if found[0] not in _OPERATORS:
-        raise wrong(text, f"{found[0]!r} is no comparison; use one of {' '.join(_OPERATORS)}")
+        raise wrong(text, f"{found[0]!r} is not a comparison; use one of {' '.join(_OPERATORS)}")
     return body[: found.start()].strip(), found[0], body[found.end() :].strip()
 
 
@@ -422,7 +422,7 @@ def _otherwise(text: str, right: str) -> tuple[str, str]:
     if not condition:
         raise wrong(text, f"there is no threshold before 'else'; write {_ELSE_EXAMPLE}")
     if not otherwise:
-        raise wrong(text, f"nothing stands behind 'else'; write {_ELSE_EXAMPLE}, or leave 'else' out")
+        raise wrong(text, f"nothing follows 'else'; write {_ELSE_EXAMPLE}, or leave 'else' out")
     if _LATE_CONFIDENCE.fullmatch(otherwise):
         raise wrong(
             text, "a confidence stands before 'else', behind it it is text; write >= 0.8 @95% else switch to e2"
@@ -438,7 +438,7 @@ def _confidence(text: str, right: str) -> tuple[str, float | None, Test]:
     try:
         confidence = float(found[2])
     except ValueError:
-        raise wrong(text, f"{found[2]!r} behind '@' is no confidence; write @95%") from None
+        raise wrong(text, f"{found[2]!r} behind '@' is not a confidence; write @95%") from None
     if not found[3]:
         raise wrong(text, "a confidence is in per cent; write @95%")
     if not 50 < confidence < 100:
@@ -454,7 +454,7 @@ def _slice(text: str, pairs: str | None) -> tuple[tuple[str, str], ...]:
         key, equals, value = (part.strip() for part in (bounded.groups() if bounded else pair.partition("=")))
         if not (equals and value and _KEY.fullmatch(key)):
             raise wrong(
-                text, f"{pair.strip()!r} in the brackets is no key=value, e.g. [query_type=multi_hop] or [turn>=3]"
+                text, f"{pair.strip()!r} in the brackets is not key=value, e.g. [query_type=multi_hop] or [turn>=3]"
             )
         value = f"{equals}{value}" if bounded else value
         if key in found:
@@ -473,7 +473,7 @@ def _right(text: str, right: str) -> float | Reference:
     offset = _OFFSET.fullmatch(right)
     name = offset[1] if offset else right
     if not _NAME.fullmatch(name) or (offset and not _NUMBER.fullmatch(offset[3])):
-        raise wrong(text, f"{right!r} on the right is no number, no experiment, and no 'baseline - 0.02'")
+        raise wrong(text, f"{right!r} on the right is not a number, no experiment, and no 'baseline - 0.02'")
     return Reference(name, _number(text, offset[2] + offset[3]) if offset else 0.0)
 
 

@@ -354,7 +354,9 @@ def reconciled(
         points = open_points(settings, shard, name)
         return _made_same(points, wanted, vectors_of)
     except LiveIndexError as error:
-        log.warning("The index of collection %s is damaged, moved to %s and made anew: %s", folder.name, DAMAGED, error)
+        log.warning(
+            "The index of collection %s is damaged, moved to %s and made again: %s", folder.name, DAMAGED, error
+        )
         shutil.rmtree(folder / DAMAGED, ignore_errors=True)
         if shard.exists():
             shard.rename(folder / DAMAGED)

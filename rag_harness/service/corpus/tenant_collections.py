@@ -471,7 +471,7 @@ def remake(database: Database, collection: int, made_of: str, preparer: Preparer
     ready = database.read(lambda c: document_table.ready(c, collection))
     if ready:
         log.info(
-            "%d documents of collection %d are cut and embedded anew: other parts are served", len(ready), collection
+            "%d documents of collection %d are cut and embedded again: other parts are served", len(ready), collection
         )
         database.write_now(lambda c: document_table.set_made_of(c, collection, _UNFINISHED))
     for start in range(0, len(ready), _REINDEX_BATCH):

@@ -58,7 +58,7 @@ def test_nothing_of_it_runs_or_leads_away(visit: Visit, evil: Stub) -> None:
     answer = everywhere(page)
     assert page.locator("main :is(img, iframe, object, script, style, link, base, meta)").count() == 0
     links = page.locator("a:not(.skip)").evaluate_all("all => all.map(it => it.getAttribute('href')[0])")
-    assert links == ["#"], "javascript: is no address that a link may have"
+    assert links == ["#"], "javascript: is not an address that a link may have"
     assert page.locator("*").evaluate_all(_HANDLERS) == 0
     assert text_of(answer) == f"{SHOWN} [Source 1]", "it is shown as the text that it is"
     assert SHOWN in (answer.locator("del").text_content() or "")

@@ -78,7 +78,7 @@ def test_questions_of_no_conversation_stand_beside_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([turn(1), turn(1)], "queries.jsonl:2: turn 1 of 'c1' stands there twice: already on line 1"),
+        ([turn(1), turn(1)], "queries.jsonl:2: turn 1 of 'c1' is there twice: already on line 1"),
         ([turn(1), turn(3)], "queries.jsonl:2: turn 3 of 'c1' comes without turn 2"),
         ([turn(2), turn(1)], "queries.jsonl:1: turn 2 of 'c1' comes without turn 1"),
         ([turn(1), turn(2), turn(1)], "queries.jsonl:3: turn 1 of 'c1' comes after turn 2"),
@@ -98,7 +98,7 @@ def test_questions_of_no_conversation_stand_beside_them(tmp_path: Path) -> None:
         ([{"conversation": "c1", "turns": [LAMP, "And then?"]}], "turns: a list of objects was expected"),
         ([{"turns": [LAMP]}], "turn 1: .*conversation is missing"),
         ([{"conversation": "c1", "query": "?", "turns": [LAMP]}], "query: a conversation has conversation, turns"),
-        ([{"conversation": "c1", "turns": [{**LAMP, "turn": 2}]}], "'turn' stands in a turn"),
+        ([{"conversation": "c1", "turns": [{**LAMP, "turn": 2}]}], "'turn' is in a turn"),
         ([{"conversation": "c1", "turns": [LAMP, {"ground_truth": "yes"}]}], "turn 2: query: Field required"),
         ([{"conversation": "c1", "turns": [LAMP, {"query": "?", "gold": 1}]}], "turn 2: gold: no field of a question."),
         ([{"conversation": "c1", "turns": [LAMP] * (MOST_TURNS + 1)}], f"{MOST_TURNS + 1}; a conversation has"),
@@ -309,5 +309,5 @@ def test_a_bad_scenario_may_be_left_out(tmp_path: Path) -> None:
 def test_its_pages_are_looked_up(tmp_path: Path) -> None:
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "tent.md").write_text("# Tents\n")
-    with pytest.raises(DataError, match=r"context_reference 'tents.md' is no page of .* Did you mean 'tent.md'"):
+    with pytest.raises(DataError, match=r"context_reference 'tents.md' is not a page of .* Did you mean 'tent.md'"):
         read(tmp_path, TENT, kb_dir=tmp_path / "kb")

@@ -97,7 +97,7 @@ def test_reads_the_split_that_is_named(tmp_path: Path) -> None:
         (
             "qrels/test.tsv",
             f"{HEADER}q 1\tc\tgood\n",
-            "PATH/qrels/test.tsv:2: relevance 'good' is no whole number. "
+            "PATH/qrels/test.tsv:2: relevance 'good' is not a whole number. "
             "Write 0 for not relevant, 1 or more for relevant.",
         ),
         (
@@ -439,7 +439,7 @@ def test_refuses_another_kind(tmp_path: Path, named: str) -> None:
         ("clapnq/rewrite", MTRAG_UN, "MTRAG-UN has no rewrites of its questions. Name lastturn or questions."),
         (
             "corpora/clapnq", MTRAG,
-            "No CLONE/corpora/mtrag-human/retrieval_tasks with judgements: CLONE/corpora is no clone of "
+            "No CLONE/corpora/mtrag-human/retrieval_tasks with judgements: CLONE/corpora is not a clone of "
             f"IBM/mt-rag-benchmark. To get one: {CLONE}",
         ),
         ("none.jsonl", MTRAG, f"No CLONE/none.jsonl. It is in the repository: {CLONE}"),
@@ -451,7 +451,7 @@ def test_refuses_another_folder(tmp_path: Path, path: str, benchmark: str, messa
 
 def test_a_clone_without_a_domain_is_told_to_name_one(tmp_path: Path) -> None:
     assert problem_of_clone(clone_of(tmp_path / "clone"), MTRAG, tmp_path) == (
-        "No CLONE/mtrag-human/retrieval_tasks with judgements: CLONE is no clone of IBM/mt-rag-benchmark. "
+        "No CLONE/mtrag-human/retrieval_tasks with judgements: CLONE is not a clone of IBM/mt-rag-benchmark. "
         "Name one of its domains, too: mtrag:CLONE/clone/clapnq"
     )
 
@@ -493,8 +493,8 @@ ORDER = queries(("aa<::>2", "|user|: a\n|user|: b"), ("aa<::>1", "|user|: a"), (
         (
             f"{TASKS}/qrels/dev.tsv",
             f"{QRELS}author_17\t12_0-30-0-30\t1\nbb<::>1\t11_0-40-0-40\tyes\n",
-            f"CLONE/{TASKS}/qrels/dev.tsv:6: relevance 'yes' is no whole number. Write 0 for not relevant, 1 or more "
-            f"for relevant.\nCLONE/{TASKS}/qrels/dev.tsv: query-id 'author_17', expected CONVERSATION<::>TURN.",
+            f"CLONE/{TASKS}/qrels/dev.tsv:6: relevance 'yes' is not a whole number. Write 0 for not relevant, 1 or "
+            f"more for relevant.\nCLONE/{TASKS}/qrels/dev.tsv: query-id 'author_17', expected CONVERSATION<::>TURN.",
         ),
         (
             f"{TASKS}/qrels/dev.tsv",

@@ -299,7 +299,7 @@ def test_ids_that_name_nothing_are_named_with_the_nearest() -> None:
     ]
     with pytest.raises(DataError) as error:
         resolve(entries, chunks_of())
-    none = "is no page, heading or chunk of the documents."
+    none = "is not a page, heading or chunk of the documents."
     assert str(error.value).splitlines() == [
         f"Golden entry g001: expected_document_id 'a.md#return-windows' {none} "
         "Did you mean 'a.md#return-window' or 'a.md#returns' or 'a.md#notes'?",

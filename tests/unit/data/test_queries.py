@@ -116,8 +116,8 @@ def test_all_problems_come_in_one_error(file: Path, kb: Path) -> None:
         "5: query_id: String should match pattern '^[A-Za-z0-9_.\\-]+(#[0-9]+)?$'",
         "6: query_type: Input should be a valid string",
         "6: query: String should have at least 1 character",
-        "6: colour: no field of a question. A label stands in metadata.",
-        f"7: q4: context_reference 'return.md' is no page of {kb}. Did you mean 'returns.md'?",
+        "6: colour: no field of a question. A label is in metadata.",
+        f"7: q4: context_reference 'return.md' is not a page of {kb}. Did you mean 'returns.md'?",
     ]
 
 
@@ -127,9 +127,9 @@ def test_all_problems_come_in_one_error(file: Path, kb: Path) -> None:
 )
 def test_a_reference_is_a_page_spelt_as_its_doc_id(file: Path, kb: Path, name: str) -> None:
     (found,) = problems(file, line(context_reference=["returns.md", name]), kb=kb)
-    assert found.startswith(f"1: q1: context_reference {name!r} is no page of {kb}.")
+    assert found.startswith(f"1: q1: context_reference {name!r} is not a page of {kb}.")
     (found,) = problems(file, line(evidence=[{"filename": name, "quote": "x"}]), kb=kb)
-    assert found.startswith(f"1: q1: evidence {name!r} is no page of {kb}.")
+    assert found.startswith(f"1: q1: evidence {name!r} is not a page of {kb}.")
 
 
 def test_references_are_not_checked_without_a_knowledge_base(file: Path) -> None:
@@ -211,7 +211,7 @@ def test_lines_that_cannot_be_used_are_skipped_where_that_is_asked_for(file: Pat
     at = [each.removeprefix(f"{file}:") for each in skipped]
     assert sorted(int(each.partition(":")[0]) for each in at) == [1, 2, 3, 5, 6, 8]
     assert (
-        "3: query: String should have at least 1 character; colour: no field of a question. A label stands in metadata."
+        "3: query: String should have at least 1 character; colour: no field of a question. A label is in metadata."
         in at
     )
     assert "5: query_id 'q1' stands already on line 4." in at
@@ -262,7 +262,7 @@ def test_a_ground_truth_may_be_a_number_yes_or_no_as_a_text_in_any_language_or_e
     assert read_queries(file)[0].ground_truth == read
 
 
-# A type that is nearly a known one is no type of the user's own.
+# A type that is nearly a known one is not a type of the user's own.
 
 
 @pytest.mark.parametrize(
@@ -516,7 +516,7 @@ def test_columns_are_mapped(table: Path) -> None:
     [
         ("frage\nWarum?\n", {}, "/queries.csv: no column is the question: frage. Say which: --rag-map question=frage"),
         ("query,question\na,b\n", {}, "columns 'query' and 'question' are both query. Say which one counts: "),
-        ("query,query\na,b\n", {}, "/queries.csv:1: column 'query' stands there twice. Rename one."),
+        ("query,query\na,b\n", {}, "/queries.csv:1: column 'query' is there twice. Rename one."),
         ("query\na\n", {"ground_truth": "x"}, "rag_map says ground_truth=x, and there is no such column"),
         ("query,expect\na,{\n", {}, "/queries.csv:2: expect: no JSON"),
         ("query,answerable\na,perhaps\n", {}, "/queries.csv:2: answerable: yes or no was expected, found 'perhaps'"),

@@ -411,7 +411,7 @@ def test_of_one_without_a_version_nobody_knows_whether_it_has_changed() -> None:
 
 
 def test_an_experiment_that_is_not_registered_and_one_that_cannot_be_built() -> None:
-    assert subject(None) == KnownExperiment(why_not="x1 is no registered experiment, so nothing of it is run again")
+    assert subject(None) == KnownExperiment(why_not="x1 is not a registered experiment, so nothing of it is run again")
     assert no_reruns().subject("x1", ["aaaa"]).limits == "x1 cannot be built: nothing was asked for but rows and gold"
 
     def broken(_: str) -> Experiment | None:

@@ -188,7 +188,7 @@ def test_causes_are_printed_and_kept(run: Path, capsys: pytest.CaptureFixture[st
     assert main(["explain", str(run)]) == 0
     said = capsys.readouterr().out
     assert "x1: 1 of 1 causes are from rows and gold alone (observational)" in said
-    assert "x1 is no registered experiment" in said
+    assert "x1 is not a registered experiment" in said
     assert "    Logic Failure: wrong refusal" in said
     assert [line.query_id for line in read_causes(run)] == ["q0"]
 
@@ -280,7 +280,7 @@ def test_one_question_of_the_golden_suite_is_shown_whole(golden: Path, capsys: p
     assert low[-2].startswith("next       it is found, but too low")
     assert main(["explain", str(golden), "golden-hit"]) == 0
     hit = capsys.readouterr().out.splitlines()
-    assert hit[:3] == ["golden-hit is no miss: rank 1", "query      hit?", "expected   a.md: rank 1"]
+    assert hit[:3] == ["golden-hit is not a miss: rank 1", "query      hit?", "expected   a.md: rank 1"]
     assert main(["explain", str(golden), "golden-other"]) == 2
 
 

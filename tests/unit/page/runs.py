@@ -50,7 +50,7 @@ def _row(experiment: str, place: int, page: str, changes: Mapping[str, Any]) -> 
 
 
 def scored(rows: Sequence[ExperimentResult], values: Mapping[str, Sequence[float | None]]) -> list[ScoreLine]:
-    """Return the judged scores of rows; None is no verdict."""
+    """Return the judged scores of rows; None is not a verdict."""
     return [
         ScoreLine(measure, 1, row.experiment, row.query_id, row_digest(row), "", WHO, value, "" if value else "silence")
         for measure, found in values.items()

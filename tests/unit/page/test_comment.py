@@ -224,7 +224,7 @@ def test_what_the_golden_suite_found_last_is_no_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", ["javascript:alert(1)", "//evil.example", "a b.html", "https://x.y/#z", "https://"])
 def test_what_is_no_address_is_refused(study: Path, tmp_path: Path, wrong: str, capsys: Any) -> None:
     assert main(["report", str(study), "-o", str(tmp_path / "x.md"), "--link", wrong]) == CANNOT_RUN
-    assert f"--link {wrong}: that is no address of a page." in capsys.readouterr().err
+    assert f"--link {wrong}: that is not an address of a page." in capsys.readouterr().err
     assert not (tmp_path / "x.md").exists()
 
 

@@ -165,7 +165,7 @@ def test_times_of_replayed_answers_are_no_latency(tmp_path: Path) -> None:
     figure = quality_for_time(run_of(tmp_path / "one", *rows, third))
     assert [*cells(figure)] == ["a", "b"]
     assert figure is not None
-    assert "Not drawn, for their times are of recorded calls: c." in figure.notes
+    assert "Not drawn, because their times are of recorded calls: c." in figure.notes
     mixed = [*rows[0][:4], rows_of("a", 5, 4, **replayed)[4]]
     assert cells(quality_for_time(run_of(tmp_path / "mixed", mixed, rows[1])))["a"][
         "median time of a trial, ms"

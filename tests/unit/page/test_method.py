@@ -114,8 +114,8 @@ def test_limits_are_those_of_this_run(tmp_path: Path) -> None:
     said = " ".join(limits(read(tmp_path)[0]))
     assert "synthetic" in said
     assert "sections, at most 512 tokens, 128 of them repeated" in said
-    assert "embedded/extractive, which answered, is no LLM: it is a baseline reader" in said
-    assert "The judge embedded/alignment is no LLM" in said
+    assert "embedded/extractive, which answered, is not an LLM: it is a baseline reader" in said
+    assert "The judge embedded/alignment is not an LLM" in said
     assert "answered once" in said
     assert "Only some" not in said
     assert "replayed" not in said
@@ -162,7 +162,7 @@ def test_the_commands_that_give_it_again(tmp_path: Path) -> None:
 def test_without_a_commit_there_is_none_to_check_out(tmp_path: Path) -> None:
     write_run(tmp_path, rows_of("e3-plain", 2, 2))
     assert code_in(tmp_path)[0] == "pytest --rag-profile=mock --rag-cluster=none"
-    assert "The commit that the run was at is not known: its folder was no git repository." in prose_in(
+    assert "The commit that the run was at is not known: its folder was not a git repository." in prose_in(
         method(read(tmp_path))
     )
 

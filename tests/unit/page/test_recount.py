@@ -112,7 +112,7 @@ def test_the_second_program_has_nothing_of_the_first() -> None:
 
 
 def numbers_of(part: str, table: str) -> Iterator[tuple[int, int]]:
-    """Yield where the first number of each cell stands that is no text with a number in it."""
+    """Yield where the first number of each cell stands that is not text with a number in it."""
     figures = r"<td[^>]*>(?:<a[^>]*>)?(?:<bdi>)?(?:\[|\$|difference \[)?([+-]?\d[\d,]*\.?\d*)(?![\w>])"
     for place in re.finditer(r"<caption>(\d+)" if table == "table-errors" else figures, part):
         yield place.span(1)

@@ -386,7 +386,7 @@ def test_a_damaged_race_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     OUTCOME.write(tmp_path)
     (tmp_path / "tune.json").write_text("{}")
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "r.html")]) == CANNOT_RUN
-    assert "tune.json is no outcome of a race" in capsys.readouterr().err
+    assert "tune.json is not an outcome of a race" in capsys.readouterr().err
 
 
 # Failures: causes counted, the worst of each experiment, and what is said where nobody looked.

@@ -210,7 +210,7 @@ BY_TRUTH = {"correct": False, "correct_by": "ground_truth"}
         ({**BY_TRUTH, "ground_truth": " "}, "wrong: expected an answer; found '30 days [Source 1].'"),
         (
             {"correct": False, "correct_by": "declined", "answerable": False, "ground_truth": ""},
-            "wrong: expected to decline, for the documents do not answer it; found '30 days [Source 1].'",
+            "wrong: expected to decline, because the documents do not answer it; found '30 days [Source 1].'",
         ),
         (
             {"correct": False, "correct_by": "expectations", "ground_truth": ""},

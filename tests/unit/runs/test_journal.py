@@ -124,7 +124,7 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _KILLED, str(tmp_path / JOURNALS)]
     killed = subprocess.run(command, cwd=Path(__file__).parents[3], check=False, timeout=60)
     assert killed.returncode == -signal.SIGKILL
-    stored = ResumeStore(tmp_path, "another", anew=False)
+    stored = ResumeStore(tmp_path, "another", overwrite=False)
     stored.look_for_the_dead()
     row, earlier = stored.find("e3", "aaaa", "q1") or (None, None)
     assert (row is not None and row.query_id, earlier) == ("q1", True)
@@ -142,7 +142,7 @@ from rag_harness.runs.journal import ResumeStore
 all_there, go = os.pipe(), os.pipe()
 for _ in range(4):
     if not os.fork():
-        stored = ResumeStore(Path(sys.argv[1]), "another", anew=False)
+        stored = ResumeStore(Path(sys.argv[1]), "another", overwrite=False)
         os.close(go[1])
         os.write(all_there[1], b"x")
         os.read(go[0], 1)  # until the parent closes its end
@@ -172,7 +172,7 @@ def test_a_run_that_starts_anew_sees_only_its_own_dead_workers(tmp_path: Path) -
         journal = Journal(tmp_path / JOURNALS, f"{run}-gw0")
         keep(journal, make_row(query_id=run).line().encode(), failed_row(query_id=f"{run}-failed").line().encode())
         journal.close()
-    stored = ResumeStore(tmp_path, "new", anew=True)
+    stored = ResumeStore(tmp_path, "new", overwrite=True)
     stored.look_for_the_dead()
     found = {query: stored.find("e3", "aaaa", query) for query in ("old", "new", "new-failed")}
     assert {query: each and (each[0].query_id, each[1]) for query, each in found.items()} == {
@@ -327,7 +327,7 @@ def test_a_torn_line_of_a_result_file_does_not_hide_the_whole_one(tmp_path: Path
 
 def test_of_two_rows_of_a_trial_the_later_one_is_reread(tmp_path: Path) -> None:
     file = journal(tmp_path, line("q1", llm_answer="first"), line("q1", llm_answer="later"), line("q2"))
-    assert ResumeStore(tmp_path, "run", anew=False).reread(file, TrialId("e3", "q1")).llm_answer == "later"
+    assert ResumeStore(tmp_path, "run", overwrite=False).reread(file, TrialId("e3", "q1")).llm_answer == "later"
 
 
 # A process sends repeated trials to the writer of the files: only new ones, each once.
@@ -386,7 +386,7 @@ def repeats(
     async def keep(line: bytes) -> None:
         kept.append(line)
 
-    runs, stored = engine or Engine(), ResumeStore(output, "this-run", anew=False)
+    runs, stored = engine or Engine(), ResumeStore(output, "this-run", overwrite=False)
     stored.look_for_the_dead()
     known = cast("RagSession", session or Asked())
     kit = SimpleNamespace(

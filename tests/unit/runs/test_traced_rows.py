@@ -115,7 +115,7 @@ def test_nothing_read_writes_no_scores() -> None:
 def test_a_file_that_is_none_ends_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     written(Path("t.jsonl"), otlp(1), "nonsense")
     assert main(SCORE) == 2
-    assert "t.jsonl:2: This is no JSON" in capsys.readouterr().err
+    assert "t.jsonl:2: This is not JSON" in capsys.readouterr().err
 
 
 def test_questions_of_a_file_are_cases_to_label(capsys: pytest.CaptureFixture[str]) -> None:

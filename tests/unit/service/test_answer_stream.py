@@ -138,7 +138,7 @@ def test_an_answer_comes_in_its_order() -> None:
     assert said[5].data == {"decision": "unchecked", "confidence": None, "reasons": []}
     assert said[6].data["answer"] == text_of(said) == ANSWER
     assert said[6].data["citations"] == [quote]
-    assert json.loads(json.dumps([asdict(event) for event in said])), "an event is no JSON"
+    assert json.loads(json.dumps([asdict(event) for event in said])), "an event is not JSON"
 
 
 def test_what_was_found_is_told_before_the_model_has_said_a_word() -> None:
@@ -501,7 +501,7 @@ def test_nothing_of_other_keys_is_shown(reply: Any, said: str) -> None:
         ('{"deep": ' + "[" * 10_000 + "]" * 10_000 + ', "answer": "yes"}', "yes"),
         (" " * 10_000 + '{"answer": "yes"}', "yes"),
     ],
-    ids=["key escaped", "open", "cut off", "twice", "prose", "thought", "no JSON", "a list", "deep", "blanks"],
+    ids=["key escaped", "open", "cut off", "twice", "prose", "thought", "not JSON", "a list", "deep", "blanks"],
 )
 def test_what_is_read_of_other_replies(reply: str, said: str) -> None:
     assert read(list(reply)) == read([reply]) == said

@@ -177,7 +177,7 @@ def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> No
         (["--kb=nowhere"], "e2", "No folder"),
         (["--port=99999"], "e2", "--port 99999 is none"),
         (["--host=127.0.0.300"], "e2", "there is no key"),
-        (["--rate=often"], "e2", "'often' is no rate"),
+        (["--rate=often"], "e2", "'often' is not a rate"),
     ],
 )
 def test_what_it_cannot_begin_with_is_named(

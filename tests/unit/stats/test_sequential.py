@@ -268,7 +268,7 @@ def test_values_of_arms_that_have_left_are_not_looked_at() -> None:
         ({"a": 1.0, "b": float("inf"), "c": 0.0}, "got inf for b"),
         ({"a": 1.0, "b": 0.5, "c": -0.1}, "between 0 and 1; got -0.1 for c"),
         ({"a": 1.0, "c": 0.0}, "none for b"),
-        ({"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0}, "d is no arm of this race"),
+        ({"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0}, "d is not an arm of this race"),
     ],
 )
 def test_a_unit_that_cannot_be_taken_is_refused_and_changes_nothing(values: Mapping[str, float], said: str) -> None:
@@ -298,10 +298,10 @@ def test_a_race_that_cannot_be_run_is_refused(how: dict[str, object], said: str)
 
 def test_only_arms_of_the_race_are_withdrawn_once_and_never_the_last_one() -> None:
     race = Race("ab")
-    with pytest.raises(ValueError, match="c is no arm of this race; got a, b"):
+    with pytest.raises(ValueError, match="c is not an arm of this race; got a, b"):
         race.withdraw("c")
     race.withdraw("a")
-    with pytest.raises(ValueError, match="a is no arm of this race; got b"):
+    with pytest.raises(ValueError, match="a is not an arm of this race; got b"):
         race.withdraw("a")
     with pytest.raises(ValueError, match="b is the last arm"):
         race.withdraw("b")

@@ -145,7 +145,7 @@ def test_a_gate_reads_a_saved_suite() -> None:
 def test_a_damaged_file_is_named_with_a_remedy(content: str, tmp_path: Path) -> None:
     file = tmp_path / "main.json"
     file.write_bytes(content.encode("latin-1"))
-    with pytest.raises(DataError, match=r"main\.json is no saved run: .*--rag-save main"):
+    with pytest.raises(DataError, match=r"main\.json is not a saved run: .*--rag-save main"):
         load_saved_run(file)
 
 
@@ -155,7 +155,7 @@ def test_a_value_that_is_no_number_and_another_schema_are_refused(tmp_path: Path
     for old, new in (("0.75", "NaN"), ('"schema_version": 1', '"schema_version": 2')):
         changed = tmp_path / "changed.json"
         changed.write_text(file.read_text().replace(old, new))
-        with pytest.raises(DataError, match=r"changed\.json is no saved run"):
+        with pytest.raises(DataError, match=r"changed\.json is not a saved run"):
             load_saved_run(changed)
 
 
@@ -356,7 +356,7 @@ def _read(output: Path) -> SavedRun:
 
 def test_what_is_no_run_says_where_was_looked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "gone", "gone"]) == CANNOT_RUN
-    assert "'gone' is no run" in capsys.readouterr().err
+    assert "'gone' is not a run" in capsys.readouterr().err
     assert main(["compare", str(tmp_path), str(tmp_path)]) == CANNOT_RUN
     assert "does not describe a run" in capsys.readouterr().err
 

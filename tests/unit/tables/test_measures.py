@@ -216,7 +216,7 @@ def test_measures_of_others_are_kept_and_what_they_cannot_measure_is_said() -> N
     suite = table([*ROWS[:2], answer("q3", "b"), ROWS[3]], FOUND, SECOND, NO_GOLD, RAISED, LOST)
     assert suite.values("brevity", {}) == {"q1": 3.0, "q2": 3.0, "q4": 99.0, "q5": 99.0}
     (reason,) = suite.absent("brevity", {})
-    assert reason.startswith("no value, for the measure raised ZeroDivisionError")
+    assert reason.startswith("no value, because the measure raised ZeroDivisionError")
     assert suite.unmeasured("brevity", {}) == 1
     assert suite.values("last@5", {}) == {"q1": 7.0, "q2": 7.0, "q4": 100.0, "q5": 100.0}
     assert CaseState(suite.states[4]) == CaseState.LOST

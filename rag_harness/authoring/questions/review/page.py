@@ -126,7 +126,7 @@ def against_its_kind(line: QueryLine) -> list[str]:
 def not_there(filename: str, quote: str, text: str) -> str:
     """Return how a quote that is not in a text differs from it."""
     if with_single_blanks(quote) in with_single_blanks(text):
-        return f"A quote stands in {filename} with other white space. Edit it: copy the words as they stand there."
+        return f"A quote is in {filename} with other white space. Edit it: copy the words as they are there."
     return f"A quote is not in {filename} word for word. Edit it: copy the words of the page; or reject the question."
 
 
@@ -208,7 +208,7 @@ class Showing:
 
     def _no_page(self, name: str) -> str:
         hint = meant(name, self._collection.by_id)
-        return f"{name!r} is no page of the documents.{hint} Edit the question, or reject it."
+        return f"{name!r} is not a page of the documents.{hint} Edit the question, or reject it."
 
     def _section(self, doc_id: str, at: int) -> tuple[str, ...]:
         chunks = self._chunks_of[doc_id]

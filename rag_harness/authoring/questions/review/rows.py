@@ -36,7 +36,7 @@ _MEANT = {"yes": ACCEPTED, "rejected": REJECTED, "no": UNREVIEWED}
 _OF_REVIEW = ("reviewed", "reviewed_by", "rejected_because")
 
 EDITED_FIELDS = ("query_type", "query", "ground_truth", "context_reference", "evidence", "standalone")
-"""The fields of a row that a person may have changed; the last one is that of a turn."""
+"""The fields of a row that a person may have changed; the last one belongs to a turn."""
 REJECTION_REASONS = (
     "the answer is wrong",
     "another page answers it otherwise",
@@ -436,7 +436,7 @@ def _check(file: Path, is_empty: bool) -> None:
         problems = str(error).split("\n")
         more = [f"… and {len(problems) - MOST_PROBLEMS} more."] if len(problems) > MOST_PROBLEMS else []
         said = "\n".join([*problems[:MOST_PROBLEMS], *more])
-        raise DataError(f"{said}\n{file} is no file of questions that can be reviewed.") from error
+        raise DataError(f"{said}\n{file} is not a file of questions that can be reviewed.") from error
 
 
 def _refuse_scenarios(rows: Iterable[QueryRow], file: Path) -> None:
@@ -454,7 +454,7 @@ def _row(line: str, file: Path) -> QueryRow:
         row: QueryRow = read_json(line)
         row["query_id"], row["query"], row["metadata"]["reviewed"]
     except (ValueError, TypeError, KeyError) as error:
-        raise DataError(f"{file} holds a line that is no rejected question. Mend or remove it.") from error
+        raise DataError(f"{file} holds a line that is not a rejected question. Mend or remove it.") from error
     return row
 
 
@@ -519,6 +519,6 @@ def _draft(row: QueryRow, file: Path) -> Draft:
         text = str(row["query"] if row.get("turn", 1) == 1 else row.get("standalone", ""))
     except (TypeError, KeyError, AttributeError) as error:
         raise DataError(
-            f"{rejected_file(file)} holds a line that is no rejected question. Mend or remove it."
+            f"{rejected_file(file)} holds a line that is not a rejected question. Mend or remove it."
         ) from error
     return Draft(kind, text, text, truth, "", evidence, made_of)

@@ -56,9 +56,14 @@ def test_a_value_of_any_form_is_kept_or_named(importing: Importing, name: str, v
         ({"metadata": {"imported_from": "x"}}, [], {"source.imported_from": "x", "imported_from": "csv"}, ""),
         ({"gold": "x"}, [], {"gold": "x"}, ""),
         ({"contexts": [{"text": RETURNS, "score": 3}]}, [], {}, "1 × contexts: score beside the texts"),
-        ({"contexts": [RETURNS, {"foo": 1}]}, [], {}, "1 × contexts: items that are no text, and no object with one"),
+        (
+            {"contexts": [RETURNS, {"foo": 1}]},
+            [],
+            {},
+            "1 × contexts: items that are neither a text nor an object with one",
+        ),
         ({"context": {"texts": [RETURNS]}}, [], {}, "--map evidence=context.texts"),
-        ({"type": ["a"]}, [], {}, "1 × type: a text was expected, and a list or an object stands there"),
+        ({"type": ["a"]}, [], {}, "1 × type: expected a text, found a list or an object"),
     ],
 )
 def test_what_stands_beside_is_kept_or_named(
@@ -343,7 +348,7 @@ def test_one_id_on_every_line_costs_no_more_than_others() -> None:
     assert len({line["query_id"] for line in made if line}) == 12_000
 
 
-# Nested forms of well-known files become questions with their gold; what of them is no gold is counted.
+# Nested forms of well-known files become questions with their gold; what of them is not gold is counted.
 
 FEES = "Express delivery costs €9.90 in Zone 1 and takes one day."
 PUBLISHED_QUOTE = Evidence("returns.md", "You can return a lamp within **45 days** of delivery.")
@@ -375,9 +380,9 @@ def test_squad_as_published_and_as_on_the_hub(importing: Importing, is_published
     assert (second.answerable, second.evidence, second.query_type) == (False, (), "negative")
     assert found.lines[1]["metadata"]["paragraph_without_answer"] == RETURNS
     assert {line["metadata"]["title"] for line in found.lines} == {"Shop"}
-    assert "1 × answer_start: it stands beside the ground truth" in found.said
+    assert "1 × answer_start: it is beside the ground truth" in found.said
     assert "1 × further right answers" in found.said
-    assert ("1 × version: it stands beside the records" in found.said) == is_published
+    assert ("1 × version: it is beside the records" in found.said) == is_published
 
 
 @pytest.mark.parametrize(
@@ -397,7 +402,7 @@ def test_hotpot_has_its_supporting_sentences_as_evidence(importing: Importing, c
 def test_what_hotpot_does_not_have_is_named(importing: Importing) -> None:
     row = {"question": ASKED, "answer": "45 days", "context": [["Rugs", ["No."]]]}
     found = importing("hotpot.json", json.dumps([row]))
-    assert (found.status, "1 × context: items that are no text" in found.said) == (1, True)
+    assert (found.status, "1 × context: items that are not text" in found.said) == (1, True)
     found = importing("hotpot.json", json.dumps([{**row, "supporting_facts": [["Rugs", 7], ["Gone", 0]]}]))
     assert (found.status, "2 × a supporting fact that no paragraph" in found.said) == (1, True)
 

@@ -96,7 +96,7 @@ def test_an_assertion_is_an_expectation(importing: Importing, asserted: str, exp
     [
         ("{type: javascript, value: 'output.length < 3'}", "javascript: code, which is not run"),
         ("{type: contains, value: 'file://a.txt'}", "contains with a value in a file"),
-        ("{type: contains, value: '{{gone}}'}", "contains: the variable 'gone' is no text of the test"),
+        ("{type: contains, value: '{{gone}}'}", "contains: the variable 'gone' is not text of the test"),
         ("{type: contains, value: '{{question | upper}}'}", "is more than a variable"),
         ("{type: contains, value: a, transform: output.trim()}", "contains with transform"),
         ("{type: 'trajectory:tool-used', value: a}", "trajectory:tool-used: calls of tools"),
@@ -232,7 +232,7 @@ def test_values_of_assertions_in_files_are_read(
         ("file://parts/bad.yaml", "the variable 'order' in a file: "),
         ("{{name | upper}}", "the variable 'order': the template '{{name | upper}}' is more than a variable"),
         ("{% if x %}a{% endif %}", "the variable 'order': the template"),
-        ("{{gone}}", "the variable 'order': the variable 'gone' is no text of the test"),
+        ("{{gone}}", "the variable 'order': the variable 'gone' is not text of the test"),
     ],
 )
 def test_a_variable_that_cannot_be_read_is_named_and_not_taken_literally(
@@ -278,7 +278,7 @@ def test_the_weight_of_a_set_is_that_of_each_of_its_assertions(importing: Import
     assert "expect" not in none.lines[0]
     assert "assert-set with weight 0: it is shown and does not count" in none.said
     odd = importing("c.yaml", config(f"{{type: assert-set, weight: much, {inner}}}"))
-    assert "1 × assert-set with the weight 'much', which is no number" in odd.said
+    assert "1 × assert-set with the weight 'much', which is not a number" in odd.said
 
 
 @pytest.mark.parametrize("config_text", ["", "    config: []\n"])

@@ -150,7 +150,7 @@ def test_examples_of_langsmith_with_several_fields_ask_for_a_mapping(importing: 
     assert "--map question=inputs.question" in found.said
     found = importing("e.jsonl", json.dumps(row), "--map", "question=inputs.question", "ground_truth=outputs.answer")
     assert found.lines[0]["inputs"] == {"user": "x"}
-    assert "1 × score: it stands beside the ground truth, and is left out (e.jsonl:1)" in found.said
+    assert "1 × score: it is beside the ground truth, and is left out (e.jsonl:1)" in found.said
 
 
 CARD = """---
@@ -286,7 +286,7 @@ def test_a_reply_to_a_question_that_stands_alone_is_not_left_out_in_silence(impo
     said = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
     found = importing("items.json", json.dumps([{"input": said, "datasetId": "d"}]))
     assert [line["query"] for line in found.lines] == ["Why?"]
-    assert "1 × a reply to a question that stands alone: it is no ground truth unless you say so" in found.said
+    assert "1 × a reply to a question that stands alone: it is not ground truth unless you say so" in found.said
     mapped = importing(
         "items.json", json.dumps([{"input": said, "datasetId": "d"}]), "--map", "reference=input.1.content"
     )

@@ -187,7 +187,7 @@ def test_versions_that_differ_in_what_was_not_planned_are_found_in_their_text(fo
     edit(folder / "returns-2024.md", LABEL, "The return label costs €3.90 for each parcel.")
     (found,) = [each for each in validate(folder).findings if each.check == "versions agree"]
     assert found.where == str(folder / "returns.md")
-    assert "€3.90 against €3.50 is no planned conflict. Make both say the same, or plan it." in found.message
+    assert "€3.90 against €3.50 is not a planned conflict. Make both say the same, or plan it." in found.message
 
 
 def test_a_plan_whose_versions_differ_in_what_it_does_not_list_is_found(folder: Path) -> None:

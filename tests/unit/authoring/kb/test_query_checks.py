@@ -94,7 +94,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
     ),
     "selection": (
         [query(inputs={"selected_text": "words of no page"})],
-        "selections: queries.jsonl:1: q_direct_001 selects words that stand in no page: 'words of no page'. "
+        "selections: queries.jsonl:1: q_direct_001 selects words that are in no page: 'words of no page'. "
         "Copy them from one page.",
     ),
     "empty selection": (
@@ -171,7 +171,7 @@ def test_no_name_leads_out_of_the_folder(kb: Kb, name: str) -> None:
 def test_other_white_space_is_accepted_and_said(kb: Kb) -> None:
     kb.ask(query(**quote("The label\n  costs\u00a0€3.50.")))
     assert kb.validate().ok
-    what = "stands there with other white space, which is accepted. Copy the quote as it is to silence this."
+    what = "is there with other white space, which is accepted. Copy the quote as it is to silence this."
     shown = repr("The label\n  costs\u00a0€3.50.")
     assert kb.notes() == [f"quotes: queries.jsonl:1: note: quote {shown} of returns.md {what}"]
 
@@ -294,7 +294,7 @@ def test_turns_are_checked_like_questions_and_their_order_is(kb: Kb) -> None:
     assert not any(each.startswith("distribution") for each in found)
     kb.ask({"conversation": "c1", "turns": [{"query": "How long?", "colour": 1}]})
     assert any(
-        "queries.jsonl:1: turn 1: colour: no field of a question. A label stands in metadata. Mend the entry." in e
+        "queries.jsonl:1: turn 1: colour: no field of a question. A label is in metadata. Mend the entry." in e
         for e in kb.errors()
     )
 

@@ -109,8 +109,8 @@ def test_text_that_was_meant_as_a_link(kb: Kb) -> None:
     kb.pages["shipping.md"] += "\n[x](my page.md) and [y][nowhere], but not a[0][1]\n"
     advice = "Write [text](file.md), a target with blanks as <my file.md>, or define the reference."
     assert kb.errors() == [
-        f"markdown: KB/shipping.md:11: '[x](my page.md)' is shown as text, it is no link. {advice}",
-        f"markdown: KB/shipping.md:11: '[y][nowhere]' is shown as text, it is no link. {advice}",
+        f"markdown: KB/shipping.md:11: '[x](my page.md)' is shown as text, not as a link.  {advice}",
+        f"markdown: KB/shipping.md:11: '[y][nowhere]' is shown as text, not as a link.  {advice}",
     ]
 
 
@@ -246,7 +246,7 @@ BROKEN = {
     'flowchart TD\n A["x] --> B\n': (2, "a quote is opened and not closed."),
     "flowchart TD\n subgraph s\n A-->B\n": (2, "the subgraph is never closed with 'end'."),
     "flowchart TD\n %% note\n A-->B\n end\n": (4, "'end' closes no subgraph."),
-    "flowchrt TD\n A-->B\n": (1, "'flowchrt' is no type of diagram; the first line is for instance 'flowchart TD'."),
+    "flowchrt TD\n A-->B\n": (1, "'flowchrt' is not a type of diagram; the first line is for instance 'flowchart TD'."),
     "": (1, "the diagram is empty."),
 }
 VALID = [
@@ -570,7 +570,7 @@ def test_outdated_pages_without_a_pair_and_pairs_without_a_page(kb: Kb) -> None:
     assert errors == [
         "version pairs: KB/structure.json: a version pair names 'gone', which is not planned. Use a page's id.",
         f"version pairs: KB/structure.json:{line_of(kb, 1)}: returns supersedes 'returns-2024', "
-        "but stands in no version pair. Add the pair.",
+        "but is in no version pair. Add the pair.",
     ]
 
 
@@ -585,7 +585,7 @@ def test_a_pair_counts_once_where_ids_are_filenames(kb: Kb) -> None:
 
 def test_a_pair_of_a_page_with_itself(kb: Kb) -> None:
     kb.planned["version_pairs"][0]["outdated"] = "returns.md"
-    said = "returns stands in a version pair with itself. Name the page that replaced it."
+    said = "returns is in a version pair with itself. Name the page that replaced it."
     errors = kb.errors()
     assert f"version pairs: KB/structure.json:{line_of(kb, 1)}: {said}" in errors
     assert not any("2 version pairs" in error for error in errors)
@@ -593,7 +593,7 @@ def test_a_pair_of_a_page_with_itself(kb: Kb) -> None:
 
 def test_too_much_and_too_little_rot(kb: Kb) -> None:
     del kb.planned["rot"]
-    said = "66.7% of the pages stand in version pairs, planned are about 10% (5.0% to 15.0%)."
+    said = "66.7% of the pages are in version pairs, planned are about 10% (5.0% to 15.0%)."
     advice = "Change the pairs, or plan another share with the key 'rot'."
     assert kb.errors() == [f"rot: KB/structure.json: {said} {advice}"]
 

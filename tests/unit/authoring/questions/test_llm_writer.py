@@ -391,7 +391,7 @@ def test_a_fault_is_named_with_its_turn_and_asked_again(turns: list[Turn], named
     assert named in again[0][-1].content
 
 
-@pytest.mark.parametrize("said", ["", "no JSON", "{", '{"turns": 3}', '{"turns": [3]}', "{" + '"a":[' * 5_000, "[]"])
+@pytest.mark.parametrize("said", ["", "not JSON", "{", '{"turns": 3}', '{"turns": [3]}', "{" + '"a":[' * 5_000, "[]"])
 def test_what_is_no_conversation_is_dropped_after_three_tries(said: str) -> None:
     model = ConversationModel(lambda _: said)
     found = ask_for_conversations(model)
@@ -523,4 +523,4 @@ def test_bad_numbers_are_named(number: str, tmp_path: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit) as left:
         main(["kb", "queries", str(folder(tmp_path)), f"--conversations={number}"])
     assert left.value.code == CANNOT_RUN
-    assert f"argument --conversations: {number!r} is no whole number from 0 to 1,000,000" in capsys.readouterr().err
+    assert f"argument --conversations: {number!r} is not a whole number from 0 to 1,000,000" in capsys.readouterr().err

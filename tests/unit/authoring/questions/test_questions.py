@@ -124,7 +124,7 @@ def test_rejected_questions_that_cannot_be_read(tmp_path: Path, capsys: pytest.C
     made = folder(tmp_path)
     (made / "queries.rejected.jsonl").write_text(line)
     assert main(["kb", "queries", str(made)]) == CANNOT_RUN
-    assert "queries.rejected.jsonl holds a line that is no rejected question. Mend" in capsys.readouterr().err
+    assert "queries.rejected.jsonl holds a line that is not a rejected question. Mend" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_what_cannot_be_asked_for(
 def test_a_document_is_never_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = folder(tmp_path)
     assert main(["kb", "queries", str(made), "-o", str(made / "club.md")]) == CANNOT_RUN
-    assert "is no file of questions" in capsys.readouterr().err
+    assert "is not a file of questions" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

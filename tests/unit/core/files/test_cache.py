@@ -104,7 +104,7 @@ def test_the_command_removes_what_is_old_and_nothing_else(cache: Path, capsys: p
 def test_the_status_says_size_and_use(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "status", str(cache)]) == 0
     said = capsys.readouterr().out
-    assert "tokens: vectors of words, for the reranker and the judge, " in said
+    assert "tokens: vectors of words for the reranker and the judge, " in said
     assert said.splitlines()[0].startswith("indexes")
 
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_read_removes_nothing(
 def test_a_folder_that_is_no_cache_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "photos" / "summer").mkdir(parents=True)
     assert main(["cache", "prune", str(tmp_path)]) == 2
-    assert "is no cache of ours" in capsys.readouterr().err
+    assert "is not a cache of ours" in capsys.readouterr().err
     assert main(["cache", "status", str(tmp_path / "gone")]) == 2
     assert (tmp_path / "photos" / "summer").exists()
 

@@ -214,7 +214,9 @@ def test_a_path_is_told_from_one_outside(repo: Repository, tmp_path: Path) -> No
 
 def test_what_is_no_commit_is_named(repo: Repository) -> None:
     for revision in ("nowhere", "HEAD~9", "--all", "--since=yesterday", "", "HEAD...HEAD", "HEAD:kb"):
-        with pytest.raises(SettingsError, match=r"is no commit of the repository .* Name a branch, a tag or a commit"):
+        with pytest.raises(
+            SettingsError, match=r"is not a commit of the repository .* Name a branch, a tag or a commit"
+        ):
             since(repo.folder / "kb", revision)
 
 

@@ -58,7 +58,7 @@ def test_a_get_sends_nothing(tmp_path: Path) -> None:
 
 def test_an_empty_body_is_none(tmp_path: Path) -> None:
     assert read(tmp_path, 'url = "http://h/s?q={{query}}"\nbody = ""\n').body == ""
-    with pytest.raises(SettingsError, match="body is no JSON"):
+    with pytest.raises(SettingsError, match="body is not JSON"):
         read(tmp_path, URL + 'kind = "openai"\nmodel = "m"\nbody = ""\n')
 
 
@@ -85,7 +85,7 @@ def test_a_body_that_speaks_of_streaming_has_the_last_word(tmp_path: Path) -> No
         ('url = "http://h:port/"', "url is"),
         ('url = "http://u:p@h/"', "holds a user or a password"),
         ('url = "http://h/?api_key=abc"', 'Name its variable there: "${API_KEY}"'),
-        (URL + "url = 3", "is no TOML"),
+        (URL + "url = 3", "is not TOML"),
         ("url = 3", "url is 3: expected a string"),
         (URL + 'kind = "grpc"', "Unknown kind 'grpc'"),
         (URL + "timeout = -1", "timeout is -1: expected a number, 0 or more"),
@@ -93,20 +93,20 @@ def test_a_body_that_speaks_of_streaming_has_the_last_word(tmp_path: Path) -> No
         (URL + "rpm = true", "rpm is True"),
         (URL + "usd_per_call = inf", "usd_per_call is inf"),
         (URL + "headers = 1", "headers is int"),
-        (URL + "headers = {a = 1}", "header 'a' is no string"),
+        (URL + "headers = {a = 1}", "header 'a' is not a string"),
         (URL + "read = 1", "read is 1: expected a table"),
         (URL + '[read]\nanwser = "a"', "Unknown key 'anwser'. Did you mean 'answer'?"),
         (URL + "[read]\nanswer = 1", "answer is 1: expected a string"),
         (URL + '[stream]\ntokens = "a"', "Did you mean 'token'?"),
-        (URL + "body = '{'", "body is no JSON"),
+        (URL + "body = '{'", "body is not JSON"),
         (URL + "body = '3'", "expected an object or a list"),
-        (URL + "body = {at = 2026-01-01}", "Dates stand in quotes"),
+        (URL + "body = {at = 2026-01-01}", "Write dates in quotes"),
         (URL + 'body = {key = "${KEY}"}', "body holds ${KEY}"),
         (URL + 'kind = "mcp"', "has no tool"),
         (URL + 'kind = "openai"', "has no model"),
         (URL + 'arguments = {q = "{{query}}"}', "arguments is not read where kind is"),
-        ('name = "a b"\n' + URL, "is no name for an experiment"),
-        ('name = "golden"\n' + URL, "is no name for an experiment"),
+        ('name = "a b"\n' + URL, "is not a name for an experiment"),
+        ('name = "golden"\n' + URL, "is not a name for an experiment"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, said: str) -> None:
@@ -139,13 +139,13 @@ def test_a_header_may_name_a_variable_or_say_what_is_no_secret(tmp_path: Path) -
 
 @pytest.mark.parametrize("header", ['x-name = "Müller"', '"x name" = "a"', '"" = "a"'])
 def test_what_can_be_no_header_is_refused(tmp_path: Path, header: str) -> None:
-    with pytest.raises(SettingsError, match=r"no string of one line of ASCII|no name of a header"):
+    with pytest.raises(SettingsError, match=r"not a string of one line of ASCII|not a name of a header"):
         read(tmp_path, f"{URL}[headers]\n{header}\n")
 
 
 @pytest.mark.parametrize("name", ["skip", "xfail", "parametrize"])
 def test_a_marker_that_does_something_is_no_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SettingsError, match="is no name for an experiment"):
+    with pytest.raises(SettingsError, match="is not a name for an experiment"):
         read(tmp_path, URL, name)
 
 
@@ -443,18 +443,18 @@ def test_the_reference_has_every_threshold_with_its_default() -> None:
 @pytest.mark.parametrize("name", REMOVED)
 def test_each_removed_option_names_its_successor(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     flag = f"--rag-{name.replace('_', '-')}"
-    with pytest.raises(SettingsError, match=rf"^{flag} is no option any more: .+\.$"):
+    with pytest.raises(SettingsError, match=rf"^{flag} is not an option any more: .+\.$"):
         hint_at_misspelt(None, ["-q", f"{flag}=1"])  # type: ignore[arg-type]
     monkeypatch.setenv(f"RAG_{name.upper()}", "1")
     with pytest.raises(SettingsError) as caught:
         load_settings(rootdir=tmp_path)
-    assert str(caught.value) == f"The variable RAG_{name.upper()} is no option any more: {REMOVED[name]}."
+    assert str(caught.value) == f"The variable RAG_{name.upper()} is not an option any more: {REMOVED[name]}."
     assert name not in {each.name for each in options()}
 
 
 def test_a_variable_of_dotenv_is_refused_too(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("RAG_SEED=3\n")
-    with pytest.raises(SettingsError, match="The variable RAG_SEED is no option any more"):
+    with pytest.raises(SettingsError, match="The variable RAG_SEED is not an option any more"):
         load_settings(rootdir=tmp_path)
 
 

@@ -86,8 +86,8 @@ def test_an_option_that_was_removed_is_refused_with_its_successor(tmp_path: Path
     with pytest.raises(SettingsError) as caught:
         ini_values(tmp_path)
     assert str(caught.value) == (
-        "The ini key rag_cassettes is no option any more: the folder is cassettes/ below the one that --rag-project "
-        "names."
+        "The ini key rag_cassettes is not an option any more: the folder is cassettes/ below the one that "
+        "--rag-project names."
     )
 
 

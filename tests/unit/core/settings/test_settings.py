@@ -124,7 +124,7 @@ def test_variables_that_are_not_ours_change_nothing(tmp_path: Path, monkeypatch:
 
 
 def test_a_variable_that_was_renamed_is_told_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = r"^The variable RAG_INCONCLUSIVE is no option any more: it is called undecided\.$"
+    said = r"^The variable RAG_INCONCLUSIVE is not an option any more: it is called undecided\.$"
     (tmp_path / ".env").write_text("RAG_INCONCLUSIVE=fail")
     with pytest.raises(SettingsError, match=said):
         load_settings(rootdir=tmp_path)
@@ -368,7 +368,7 @@ def test_fields_are_set_and_dropped(tmp_path: Path) -> None:
         ("temprature = 0", "Unknown field 'temprature'. Did you mean 'temperature'?"),
         ('modle = "x"', "Unknown field 'modle'. Did you mean 'model'?"),
         ('api_key = "sk-1"', "Unknown field 'api_key'. Did you mean 'api_key_env'?"),
-        ("top_k = 3", "What only your server knows stands in extra_body = { top_k = … }."),
+        ("top_k = 3", "Put what only your server knows into extra_body = { top_k = … }."),
         ('drop = ["temprature"]', "drop: Unknown field 'temprature'. Did you mean 'temperature'?"),
         ('drop = ["messages"]', "drop: Unknown field 'messages'."),
         ('drop = "seed"', "drop is 'seed': expected a list of fields, [\"temperature\"]"),
@@ -392,7 +392,7 @@ def test_fields_are_set_and_dropped(tmp_path: Path) -> None:
         ("model = 3", "model is 3: expected a string"),
         ('base_url = "https://sk-1@m.example/v1"', "base_url holds a user or a password"),
         ('base_url = "https://m.example/v1?key=sk-1"', "base_url holds the value of 'key'"),
-        ('base_url = "https://[::1"', "base_url is no address"),
+        ('base_url = "https://[::1"', "base_url is not an address"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_its_place(tmp_path: Path, line: str, said: str) -> None:

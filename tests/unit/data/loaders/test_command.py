@@ -90,7 +90,7 @@ def test_files_that_are_no_documents_are_counted(ingested: Path, capsys: pytest.
     for name in ("old.doc", "older.DOC", "package.json", "Makefile", "README.md", "LICENSE", ".git/a.odt"):
         (ingested / name).write_text("{}")
     said = run(capsys, "kb", "kb/a.md")
-    assert said["others"] == "others    4 files that are no documents: .doc 2, no suffix 1, .json 1"
+    assert said["others"] == "others    4 files that are not documents: .doc 2, no suffix 1, .json 1"
 
 
 @pytest.mark.usefixtures("ingested")

@@ -320,8 +320,8 @@ def test_one_column_is_no_table() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (word(said("a")), "is no CSV, but a ZIP archive, as docx, pptx and xlsx files are"),
-        (b"%PDF-1.4", "is no CSV, but a PDF"),
+        (word(said("a")), "is not CSV, but a ZIP archive, as docx, pptx and xlsx files are"),
+        (b"%PDF-1.4", "is not CSV, but a PDF"),
         (b"a,b\n" * (CELLS // 2 + 1), f"has more than {CELLS:,} cells"),
         (b'a,"' + b"x" * (2 << 20), "cannot be read as CSV: field larger"),
         (b"a,b\0\n", "NUL"),
@@ -370,7 +370,7 @@ def test_an_attachment_that_cannot_be_read_is_named_and_costs_nothing_else() -> 
     found = parse_mail(bytes(made))
     assert "| 1 | 2 |" in found.text
     bad, logo = found.unread_parts
-    assert bad.startswith("attachment bad.docx: is no docx")
+    assert bad.startswith("attachment bad.docx: is not a docx")
     assert logo == "attachment logo.png: no text is read of such files"
 
 
@@ -393,7 +393,11 @@ def test_a_mail_in_latin_1_is_read_as_it_says() -> None:
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [(b"just text\n", "is no mail: it has no head"), (b"", "is no mail"), (word(said("a")), "is no mail, but a ZIP")],
+    [
+        (b"just text\n", "is not a mail: it has no head"),
+        (b"", "is not a mail"),
+        (word(said("a")), "is not a mail, but a ZIP"),
+    ],
 )
 def test_a_bad_mail_says_what_is_wrong(data: bytes, why: str) -> None:
     with pytest.raises(UnreadableError, match=why):
@@ -498,12 +502,12 @@ def test_aliases_that_grow_without_end_are_not_unfolded() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b'{"name": "a package"}', "is no OpenAPI document: other JSON and YAML is not read"),
+        (b'{"name": "a package"}', "is not an OpenAPI document: other JSON and YAML is not read"),
         (b'{"openapi": "3.0.0"', "is neither JSON nor YAML"),
         (b"openapi: [", "is neither JSON nor YAML"),
         (b"openapi: 3.0.0\ninfo: !!python/object/apply:os.system [ls]", "is neither JSON nor YAML"),
         (b'{"openapi": ' + b"[" * 100_000, "nested too deep"),
-        (b"%PDF-1.4", "is no OpenAPI document, but a PDF"),
+        (b"%PDF-1.4", "is not an OpenAPI document, but a PDF"),
     ],
 )
 def test_another_file_says_what_is_wrong(data: bytes, why: str) -> None:

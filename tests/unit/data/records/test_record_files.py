@@ -82,7 +82,7 @@ def test_a_cell_may_be_longer_than_the_modules_limit(tmp_path: Path) -> None:
         ("q.csv", b"\xef\xbb\xbf", "q.csv:1: no header"),
         ("q.csv", b"question,answer\nWhy?,Because, so\n", "q.csv:2: 3 cells under a header of 2."),
         ("q.csv", b"question,answer\nWhy?\n", "q.csv:2: 1 cells under a header of 2."),
-        ("q.csv", b"question,answer,question\nWhy?,1,2\n", "q.csv:1: column 'question' stands there twice."),
+        ("q.csv", b"question,answer,question\nWhy?,1,2\n", "q.csv:1: column 'question' is there twice."),
         ("q.csv", b"question,,x\nWhy?,1,2\n", "q.csv:1: column 2 has no name."),
         ("q.csv", b'question\n"Why?\n', "q.csv:2: no CSV: unexpected end of data."),
         ("q.csv", "question\nWhy?\nCaf\xe9?\n".encode("latin-1"), "q.csv:3: not UTF-8."),
@@ -209,7 +209,7 @@ def test_a_file_that_is_cut_is_named_with_its_line(
     text = json.dumps(written, indent=indent)
     (tmp_path / "q.json").write_text(text[: int(len(text) * cut)])
     assert refused(tmp_path / "q.json").startswith("q.json")
-    assert "no JSON" in refused(tmp_path / "q.json")
+    assert "not JSON" in refused(tmp_path / "q.json")
 
 
 @pytest.mark.parametrize("second", ["question,answer", "Query,Ground Truth"])
@@ -270,9 +270,9 @@ MERGES = "a0: &a0 {x0: 1}\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LAUGHS, "c.yaml: its aliases stand for more than"),
-        (MERGES, "c.yaml: its aliases stand for more than"),
-        ("a: &a [*a]", "c.yaml: its aliases stand for more than"),
+        (LAUGHS, "c.yaml: its aliases mean more than"),
+        (MERGES, "c.yaml: its aliases mean more than"),
+        ("a: &a [*a]", "c.yaml: its aliases mean more than"),
         ("[" * 50_000, "c.yaml:1: "),  # libyaml has a limit of its own, and versions of it differ
         ("- " * 2_000 + "x", "c.yaml:1: "),
         ("[" * 200, "c.yaml:1: nested deeper than 100 levels."),

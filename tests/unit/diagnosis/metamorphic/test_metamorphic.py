@@ -195,7 +195,7 @@ def test_an_answer_that_does_not_is_not(run: Path) -> None:
     ("made", "why"),
     [
         (lambda: experiment(Steady(CHUNKS), answer_from=None), BLACK_BOX),
-        (lambda: None, "x1 is no registered experiment, so nothing of it is run again"),
+        (lambda: None, "x1 is not a registered experiment, so nothing of it is run again"),
     ],
 )
 def test_sources_that_cannot_be_changed_have_a_reason(

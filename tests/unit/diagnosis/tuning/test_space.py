@@ -148,11 +148,11 @@ BAD = {
     f'{BEGIN}constraints = "cost_usd <= 1"\n[parameters]\ntop_k = [1, 2]\n': "expected a list of texts",
     f'{BEGIN}[[start]]\nname = "a"\n[[start]]\nname = "a"\n': "two configurations are called 'a'",
     f'{BEGIN}[[start]]\nname = "today"\n': "two configurations are called 'today'",
-    f"{BEGIN}[[start]]\nname = 3\n": "3 is no name for an experiment",
+    f"{BEGIN}[[start]]\nname = 3\n": "3 is not a name for an experiment",
     f"{BEGIN}seed = true\n": "expected a whole number",
     f"{BEGIN}held_out = nan\n": "expected a number from 0.1 to 0.9",
-    f"{BEGIN}[parameters\n": "is no TOML",
-    "\x00": "is no TOML",
+    f"{BEGIN}[parameters\n": "is not TOML",
+    "\x00": "is not TOML",
 }
 
 
@@ -250,7 +250,7 @@ def test_the_own_pipeline_is_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("e3.toml", "'e3' is the name of an experiment"), ("my file.toml", "is no name for an exp")]
+    ("name", "why"), [("e3.toml", "'e3' is the name of an experiment"), ("my file.toml", "is not a name for an exp")]
 )
 def test_a_name_that_no_experiment_can_have_is_refused_before_the_race(tmp_path: Path, name: str, why: str) -> None:
     with pytest.raises(SettingsError, match=why):

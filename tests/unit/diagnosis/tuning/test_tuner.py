@@ -120,7 +120,7 @@ def test_the_outcome_is_read_as_it_was_written(shop: Path, raced: Raced) -> None
 def test_an_outcome_of_another_version_is_a_named_error(shop: Path, text: str) -> None:
     (shop / "output").mkdir()
     (shop / "output" / "tune.json").write_text(text)
-    with pytest.raises(PrerequisiteError, match=r"no outcome of a race of this version.*Remove it, and tune again"):
+    with pytest.raises(PrerequisiteError, match=r"not an outcome of a race of this version.*Remove it, and tune again"):
         tuned(shop)
 
 
@@ -177,7 +177,7 @@ BAD = {
     ),
     'objective = "evidence_recall"\n[parameters]\ntop_k = 2\n': "only the configuration of today is left",
     'objective = "evidence_recall"\nexperiment = "e33"\n[parameters]\ntop_k = [1, 2]\n': "Unknown experiment 'e33'",
-    'objective = "evidence_recall"\nexperiment = "e3"\n[parameters]\nbody.x = [1, 2]\n': "e3 is no service",
+    'objective = "evidence_recall"\nexperiment = "e3"\n[parameters]\nbody.x = [1, 2]\n': "e3 is not a service",
     'objective = "evidence_recall"\n[parameters]\nchunker = ["setions"]\n': "setions",
     'objective = "evidence_recall"\n[parameters]\nindex = ["qdrnt"]\n': "qdrnt",
     'objective = "evidence_recall"\n[parameters]\nprompt = ["e33"]\n': "e33",

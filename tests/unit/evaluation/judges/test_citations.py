@@ -238,7 +238,7 @@ def test_they_share_the_call_of_faithfulness_three_for_all_and_four_at_most() ->
     chat = Chat()
     scores(of(chat), CITED, *names)
     assert sorted(chat.kinds) == ["claims+questions", "supported", "useful"]
-    failing = Chat(supported=["no JSON"], useful=["no JSON"], claims_and_questions=[{}])
+    failing = Chat(supported=["not JSON"], useful=["not JSON"], claims_and_questions=[{}])
     scores(of(failing), CITED, *names)
     assert len(failing.asked) <= 4
 
@@ -281,7 +281,7 @@ ONE = replace(ROW, answer=f"{RETURNS} [Source 1]")
         ({"verdicts": [{**_VERDICT, "support": "all"}]}, "not the JSON"),
         ({"verdicts": [{**_VERDICT, "needs_source": "yes"}]}, "a verdict that it was not offered"),
         ({"verdicts": []}, "gave no verdict"),
-        ("no JSON", "not the JSON"),
+        ("not JSON", "not the JSON"),
     ],
 )
 def test_what_cannot_be_read_is_asked_once_more_and_then_has_no_score(reply: Any, reason: str) -> None:

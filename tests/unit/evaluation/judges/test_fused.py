@@ -92,9 +92,9 @@ def test_three_calls_two_in_a_row_for_cp_f_and_ar() -> None:
 
 
 _BAD: dict[str, list[Any]] = {
-    "claims_and_questions": ["no JSON", {"claims": ["x"], "questions": [], "noncommittal": False}, {}],
-    "supported": ["no JSON", {"verdicts": []}],
-    "useful": ["no JSON", {"verdicts": []}],
+    "claims_and_questions": ["not JSON", {"claims": ["x"], "questions": [], "noncommittal": False}, {}],
+    "supported": ["not JSON", {"verdicts": []}],
+    "useful": ["not JSON", {"verdicts": []}],
 }
 
 

@@ -123,10 +123,10 @@ def test_a_conflict_is_both_statements_in_the_prompt() -> None:
     [
         ((), "no superseded statement"),
         (None, "no superseded statement"),
-        ("30 days", "metadata.superseded that is no list"),
-        (({"outdated_statement": "30 days"},), "metadata.superseded that is no list"),
-        (({"outdated_statement": "30 days", "current_statement": 45},), "metadata.superseded that is no list"),
-        (({"outdated_statement": " ", "current_statement": "45"},), "metadata.superseded that is no list"),
+        ("30 days", "metadata.superseded that is not a list"),
+        (({"outdated_statement": "30 days"},), "metadata.superseded that is not a list"),
+        (({"outdated_statement": "30 days", "current_statement": 45},), "metadata.superseded that is not a list"),
+        (({"outdated_statement": " ", "current_statement": "45"},), "metadata.superseded that is not a list"),
         (({"outdated_statement": "30  days", "current_statement": "30 days"},), "two versions that say the same"),
     ],
 )

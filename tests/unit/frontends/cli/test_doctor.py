@@ -99,7 +99,7 @@ def test_a_suite_that_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
         (["rag_top_k = many"], "broken  settings: top_k is 'many'"),
         (
             ["rag_cache_dir = docs/a.md"],
-            "broken  cache_dir: docs/a.md is no folder\n          To do: name another",
+            "broken  cache_dir: docs/a.md is not a folder\n          To do: name another",
         ),
         (["rag_profile = openrouter", "rag_mode = live"], "broken  keys: OPENROUTER_API_KEY is not set"),
     ],

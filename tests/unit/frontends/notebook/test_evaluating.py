@@ -319,7 +319,7 @@ def test_gates_are_judged_as_text() -> None:
 
 
 def test_an_argument_that_was_renamed_is_told_with_its_name() -> None:
-    with pytest.raises(SettingsError, match=r"^evaluate: inconclusive is no option .*: it is called undecided"):
+    with pytest.raises(SettingsError, match=r"^evaluate: inconclusive is not an option .*: it is called undecided"):
         rag_harness.evaluate(Asked(), QUESTIONS, inconclusive="fail")
 
 
@@ -371,7 +371,7 @@ def _rag(question: str) -> str:
             SettingsError,
             "there is an experiment|that there is",
         ),
-        (lambda: rag_harness.evaluate(_rag, QUESTIONS, name="golden"), SettingsError, "no name for an experiment"),
+        (lambda: rag_harness.evaluate(_rag, QUESTIONS, name="golden"), SettingsError, "not a name for an experiment"),
         (lambda: rag_harness.evaluate(_rag, [], name="a"), DataError, "no question"),
         (lambda: rag_harness.evaluate(_rag, 5, name="a"), DataError, "queries is int"),
         (lambda: rag_harness.evaluate(_rag, {"query": "Why?"}, name="a"), DataError, "queries is dict"),

@@ -239,7 +239,7 @@ def test_right_names_with_foreign_texts_are_not_judged(folder: Path) -> None:
     foreign = evaluate(lambda q: out("x", (f"p{of_page(q)}.md", "Nobody has ever written these words.")), asked, kb=kb)
     (said,) = foreign.check("recall@5 >= 0.5").verdicts
     assert (said.state, mean(foreign, "recall@5")) == ("not judged", 1.0)
-    assert said.reason.startswith("8 of 8 contexts do not stand in the page that they name.")
+    assert said.reason.startswith("8 of 8 contexts are not in the page that they name.")
     assert "--rag-foreign-text=allow" in said.reason
     assert state(foreign.check("evidence_recall >= 0", "token_f1 >= 0")) != ["not judged"] * 2
     allowed = evaluate(

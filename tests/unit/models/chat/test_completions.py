@@ -110,7 +110,7 @@ def test_shipped_answers_are_those_of_the_sdks_own_objects() -> None:
         (Recorded(200, "application/json", GOOD, 1.0, None), "JSON where a stream was asked for"),
         (Recorded(204, "text/event-stream", GOOD, 1.0, None), "a status of its own"),
         (Recorded(200, "text/event-stream", event("It costs "), 1.0, None), "half an answer"),
-        (Recorded(200, "text/event-stream", b"data: {\n\n", 1.0, None), "no JSON"),
+        (Recorded(200, "text/event-stream", b"data: {\n\n", 1.0, None), "not JSON"),
         (Recorded(200, "text/event-stream", b'data: {"error": "x"}\n\n', 1.0, None), "an error"),
         (Recorded(200, "text/event-stream", b'data: {"choices": "x"}\n\n', 1.0, None), "no choices"),
     ],

@@ -186,7 +186,7 @@ def test_a_body_that_is_no_text_is_damage(tmp_path: Path) -> None:
     begin, end = (next(n for n, line in enumerate(lines) if each in line) for each in ("string:", "metadata:"))
     lines[begin:end] = ["      string: [[a], [b]]\n"]
     file.write_text("".join(lines))
-    with pytest.raises(DataError, match="a body is no text"):
+    with pytest.raises(DataError, match="a body is not text"):
         read_interaction(file)
 
 
@@ -378,7 +378,7 @@ def test_keys_decide_no_name_and_reach_no_file(
 
 def test_who_imports_vcrpy_waits_for_other_large_imports(tmp_path: Path) -> None:
     cassettes = Cassettes(tmp_path)
-    # What is no text cannot be written without vcrpy.
+    # What is not text cannot be written without vcrpy.
     saving = Thread(target=lambda: cassettes.save(ask(cassettes), answer(b"\xff", "image/png")))
     with IMPORTING:
         saving.start()

@@ -155,7 +155,7 @@ def test_a_backend_that_stays_busy_or_asks_for_too_long_is_given_up(
 def test_a_page_is_no_reply_of_a_backend(takes_json: bool, page: tuple[str, bytes], exporting: Exporting) -> None:
     with otlp_receiver(page=page, busy=[] if takes_json else [(415, "")]) as backend:
         status, said = exporting("otlp", "--url", backend.url)
-    assert (status, "11 trials were not sent" in said, "is no reply of OTLP" in said) == (2, True, True), said
+    assert (status, "11 trials were not sent" in said, "is not a reply of OTLP" in said) == (2, True, True), said
 
 
 def test_without_an_address_or_a_backend(exporting: Exporting) -> None:

@@ -271,7 +271,7 @@ def test_spans_that_come_late_are_waited_for(
 def test_an_address_is_needed(exporting: Exporting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PHOENIX_COLLECTOR_ENDPOINT", raising=False)
     assert "Phoenix: the address of its server is not known. Name it: --url https://" in exporting("phoenix")[1]
-    assert "'localhost' is no address" in exporting("phoenix", "--url", "localhost")[1]
+    assert "'localhost' is not an address" in exporting("phoenix", "--url", "localhost")[1]
 
 
 @pytest.mark.long

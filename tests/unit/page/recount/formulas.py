@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 Value = float | None
 LOWER = {"wrong", "hri", "hri_gold", "false_abstention_rate", "error_rate", "zero_result_rate"}
 SCORED = ("answer_relevancy", "confidence")
-"""Measures that are no share: they may be negative."""
+"""Measures that are not a share: they may be negative."""
 _JUDGED = ("context_precision", "faithfulness", "answer_relevancy", "factuality")
 _NEEDS_RETRIEVAL = {
     *("context_precision", "faithfulness", "g_mean", "hri", "citation_recall", "evidence_recall"),

@@ -226,7 +226,7 @@ def test_a_budget_needs_a_call_that_is_charged_by_the_table(folder: Path, body: 
     (folder / "prices.toml").write_text('[models."m"]\ninput = 1000.0\noutput = 2000.0\n')
     kind = "openai" if "other" in body else "json"
     spec = f'url = "http://127.0.0.1:9/"\nkind = "{kind}"\nmodel = "m"\nbody = {body}'
-    with pytest.raises(PrerequisiteError, match="nobody knows what a call"):
+    with pytest.raises(PrerequisiteError, match="it is not known what a call"):
         Service(folder, spec, budget=1.0, prices="prices.toml")
 
 

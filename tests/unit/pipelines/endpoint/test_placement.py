@@ -273,7 +273,7 @@ def test_one_that_has_answered_before_is_only_away(tmp_path: Path) -> None:
             CriticalError,
             "redirects to http://elsewhere/. ",
         ),
-        (Reply(body=b"<html>Sign in</html>", kind="text/html"), ModelOutputError, "no JSON but a page"),
+        (Reply(body=b"<html>Sign in</html>", kind="text/html"), ModelOutputError, "not JSON but a page"),
         (Reply(body=b'{"answer": "45'), ModelOutputError, "it looks cut short"),
         (Reply(body=b'{"answer": "45"', length=200, reset=True), ModelCallError, "Gave up after 4 tries"),
         (Reply(body=b'{"answer": "\xff"}'), ModelOutputError, "no UTF-8, at byte 12"),
@@ -372,7 +372,7 @@ def test_an_unknown_placeholder_is_named_before_anything_is_called(tmp_path: Pat
 
 
 def test_a_path_that_is_none_is_named_before_anything_is_called(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"my_service: read.answer = '\$\[\?x' is no path"):
+    with pytest.raises(SettingsError, match=r"my_service: read.answer = '\$\[\?x' is not a path"):
         Service(tmp_path, 'url = "http://127.0.0.1:9/"\n[read]\nanswer = "$[?x"')
 
 
@@ -422,7 +422,7 @@ def test_a_key_that_is_repeated_where_there_is_no_answer(
 
 
 def test_a_budget_needs_a_price(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="nobody knows what a call of 'my_service' costs"):
+    with pytest.raises(PrerequisiteError, match="it is not known what a call of 'my_service' costs"):
         Service(tmp_path, 'url = "http://127.0.0.1:9/"', budget=1.0)
 
 
@@ -511,7 +511,7 @@ def test_a_streamed_completion_reads_as_a_plain_one(cut: int) -> None:
     [
         (CHAT.partition(b'"days"')[0], ConnectionError, "broke off before its end"),
         (b'data: {"error": {"message": "busy"}}\n\n', ModelCallError, "busy"),
-        (b"data: [1]\n\n", ModelOutputError, "is no object"),
+        (b"data: [1]\n\n", ModelOutputError, "is not an object"),
         (b'data: {"choices": {"a": 1}}\n\n', ModelOutputError, "choices of an event .* an object with 'a'"),
         (b'data: {"choices": [1]}\n\n', ModelOutputError, r"choices\[0\] of an event .* the number 1"),
         (b'data: {"choices": [{"delta": 5}]}\n\n', ModelOutputError, "an object with 'delta'"),
@@ -544,17 +544,17 @@ def test_an_event_of_an_empty_name_is_a_message() -> None:
 @pytest.mark.parametrize(
     ("content", "kind", "said"),
     [
-        (b"<html><body>Login</body></html>", "text/html; charset=utf-8", "text/html that is no JSON but a page"),
+        (b"<html><body>Login</body></html>", "text/html; charset=utf-8", "text/html that is not JSON but a page"),
         (b'{"answer": "45 da', "application/json", "it looks cut short"),
         (b'{"answer": "45 days"', "application/json", "it looks cut short"),
-        (b"nope", "text/plain", "text/plain that is no JSON"),
+        (b"nope", "text/plain", "text/plain that is not JSON"),
         (b"", "application/json", "answered with nothing"),
         (b' \xff{"a": 1}', "application/json", "no UTF-8, at byte 1"),
-        (b'{"score": NaN}', "application/json", "NaN is no JSON"),
+        (b'{"score": NaN}', "application/json", "NaN is not JSON"),
         (b"[" * 10_000 + b"]" * 10_000, "application/json", f"nested deeper than {DEEPEST_JSON} levels"),
         (b'{"a":' * 200 + b"1" + b"}" * 200, "application/json", f"nested deeper than {DEEPEST_JSON} levels"),
         (b"[" * 1_000_000, "application/json", f"nested deeper than {DEEPEST_JSON} levels"),
-        (b"9" * 5000, "application/json", "no JSON"),
+        (b"9" * 5000, "application/json", "not JSON"),
     ],
 )
 def test_what_is_no_answer_is_named(content: bytes, kind: str, said: str) -> None:
@@ -630,7 +630,7 @@ def test_a_path_that_finds_nothing_says_what_is_there(path: str, near: str) -> N
 
 @pytest.mark.parametrize("path", ["$.a[", "a..", "$[?", "a[*", "$x"])
 def test_what_is_no_path_is_refused(path: str) -> None:
-    with pytest.raises(SettingsError, match=r"a: read.answer = .* is no path"):
+    with pytest.raises(SettingsError, match=r"a: read.answer = .* is not a path"):
         AnswerPath(path, "a: read.answer")
 
 

@@ -82,7 +82,7 @@ def test_what_the_harness_notes_of_a_message_is_not_sent() -> None:
 
 
 def test_limits_need_messages() -> None:
-    with pytest.raises(ModelCallError, match="the history of q1 is no list of messages with role and content"):
+    with pytest.raises(ModelCallError, match="the history of q1 is not a list of messages with role and content"):
         sent_history(Query("q1", "?", {"history": "so far"}), HistoryLimits(most_turns=1), "my_chat.toml")
 
 
@@ -163,7 +163,7 @@ def test_a_question_with_nothing_before_it_has_an_empty_history(place: dict[str,
 
 
 def test_messages_need_a_history_that_is_a_list() -> None:
-    with pytest.raises(ModelCallError, match="history of q1 is no list of messages"):
+    with pytest.raises(ModelCallError, match="history of q1 is not a list of messages"):
         Template("{{messages}}", "my_service: body").fill(Query("q1", "why?", {"history": "so far nothing"}))
 
 
@@ -194,8 +194,8 @@ def test_a_missing_input_is_named_with_those_that_there_are() -> None:
         (["{{question}}"], "Unknown placeholder 'question'."),
         ("{{query.text}}", "Unknown placeholder 'query.text'."),
         ("{{messages.last}}", "Unknown placeholder 'messages.last'."),
-        ({"a": "{{}}"}, "{{}} is no placeholder"),
-        ({"a": "{{a b}}"}, "{{a b}} is no placeholder"),
+        ({"a": "{{}}"}, "{{}} is not a placeholder"),
+        ({"a": "{{a b}}"}, "{{a b}} is not a placeholder"),
     ],
 )
 def test_an_unknown_place_is_refused_before_anything_is_sent(template: Any, said: str) -> None:
@@ -309,7 +309,7 @@ def test_what_no_header_may_have_is_not_sent_in_one(tmp_path: Path, server: Talk
     server.make = lambda: session
     chat = service(tmp_path, server, HEADER)
     assert session_of(chat.ask(turn_of_session(1))) == session
-    with pytest.raises(ModelOutputError, match="cannot stand in the header 'x-session'"):
+    with pytest.raises(ModelOutputError, match="cannot be in the header 'x-session'"):
         chat.ask(turn_of_session(2, session))
     assert len(server.heard) == 1
     # In a body it is a text like any other.

@@ -60,9 +60,9 @@ def test_rows_become_documents() -> None:
     ("row", "why"),
     [
         ({"id": None, "text": "two"}, "row with id None: id is null."),
-        ({"id": "c", "text": None}, "row with id 'c': text is no text."),
-        ({"id": "c", "text": 7}, "row with id 'c': text is no text."),
-        ({"id": "c", "text": "x", "metadata": "[1]"}, "row with id 'c': metadata is no JSON object (it is a list)."),
+        ({"id": "c", "text": None}, "row with id 'c': text is not text."),
+        ({"id": "c", "text": 7}, "row with id 'c': text is not text."),
+        ({"id": "c", "text": "x", "metadata": "[1]"}, "row with id 'c': metadata is not a JSON object (it is a list)."),
     ],
 )
 def test_a_row_that_is_no_document_is_named(row: dict[str, Any], why: str) -> None:

@@ -251,14 +251,14 @@ def test_the_condition_is_the_gate_without_it() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (f"{FLOOR} else", "nothing stands behind 'else'; write 'e3: recall@5 >= 0.8 else switch to e2'"),
-        (f"{FLOOR} else  ", "nothing stands behind 'else'"),
+        (f"{FLOOR} else", "nothing follows 'else'; write 'e3: recall@5 >= 0.8 else switch to e2'"),
+        (f"{FLOOR} else  ", "nothing follows 'else'"),
         ("t1: zero_result_rate <= else use t2", "there is no threshold before 'else'; write 'e3: recall@5 >= 0.8 else"),
         ("t1: zero_result_rate <= else", "there is no threshold before 'else'"),
         ("t1: zero_result_rate else use t2", "no comparison in 'zero_result_rate else use t2'"),
         ("else use t2", "no comparison in 'else use t2'"),
-        ("t1: zero_result_rate <= 0.15else use t2", "'0.15else use t2' on the right is no number"),
-        (f"{FLOOR} Else use t2", "'0.15 Else use t2' on the right is no number"),
+        ("t1: zero_result_rate <= 0.15else use t2", "'0.15else use t2' on the right is not a number"),
+        (f"{FLOOR} Else use t2", "'0.15 Else use t2' on the right is not a number"),
         (f"{FLOOR} else use t2 @95%", "a confidence stands before 'else'"),
         (f"{FLOOR} else @ 95 %", "a confidence stands before 'else'"),
         (f"{FLOOR} @95 else use t2", "a confidence is in per cent; write @95%"),
@@ -391,7 +391,7 @@ def test_a_gate_is_read_and_written_again(text: str, turns: OverTurns, measure: 
         ("conversation(worst(p95(x)))", "a conversation has no quantile"),
         ("conversation(mean(x>=2))", "only conversation\\(all\\(…\\)\\) takes a condition"),
         ("drift(x>=1)", "only conversation\\(all\\(…\\)\\) takes a condition"),
-        ("conversation(all(x==1))", "is no comparison"),
+        ("conversation(all(x==1))", "is not a comparison"),
         ("worst_of_3(conversation(all(x))>=0.5)", "takes the values themselves"),
     ],
 )

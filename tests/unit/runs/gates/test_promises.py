@@ -42,19 +42,19 @@ def test_all_parts_of_a_gate_go_with_it() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("pass^(token_f1)", "a number of answers, 1 or more, stands behind 'pass^'; write pass^3(token_f1)"),
+        ("pass^(token_f1)", "a number of answers, 1 or more, follows 'pass^'; write pass^3(token_f1)"),
         ("pass^0(token_f1)", "a number of answers, 1 or more"),
-        ("worst_of_x(token_f1)", "behind 'worst_of_'; write worst_of_3(token_f1)"),
+        ("worst_of_x(token_f1)", "follows 'worst_of_'; write worst_of_3(token_f1)"),
         ("flip_rate3(token_f1)", "flip_rate compares 2 answers, and takes no number; write flip_rate(token_f1)"),
         ("worst_of_3(token_f1>=0.5)", "write worst_of_3(token_f1), or pass^3(token_f1>=0.5)"),
         ("pass@3(token_f1)", "write pass^3(…), worst_of_3(…) or flip_rate(…)"),
-        ("pass^3 token_f1", "'pass^3 token_f1' is no promise over repeats; write pass^3(…)"),
-        ("pass^3(p95(total_ms))", "'p95(total_ms)' in 'pass^3(p95(total_ms))' is no measure"),
-        ("pass^3()", "'' in 'pass^3()' is no measure"),
-        ("p95(pass^3(token_f1))", "'p95(pass^3(token_f1))' before '>=' is no measure"),
-        ("pass^3(token_f1=>0.5)", "'=>' in 'token_f1=>0.5' is no comparison"),
-        ("pass^3(token_f1>=half)", "'half' in 'token_f1>=half' is no number"),
-        ("pass^3(token_f1>=1e999)", "is no number"),
+        ("pass^3 token_f1", "'pass^3 token_f1' is not a promise over repeats; write pass^3(…)"),
+        ("pass^3(p95(total_ms))", "'p95(total_ms)' in 'pass^3(p95(total_ms))' is not a measure"),
+        ("pass^3()", "'' in 'pass^3()' is not a measure"),
+        ("p95(pass^3(token_f1))", "'p95(pass^3(token_f1))' before '>=' is not a measure"),
+        ("pass^3(token_f1=>0.5)", "'=>' in 'token_f1=>0.5' is not a comparison"),
+        ("pass^3(token_f1>=half)", "'half' in 'token_f1>=half' is not a number"),
+        ("pass^3(token_f1>=1e999)", "is not a number"),
         ("pass^3(faithfulness~calibrated)", "people's labels are of first answers"),
     ],
 )
@@ -66,7 +66,7 @@ def test_a_mistake_is_shown_with_what_was_meant(text: str, problem: str) -> None
 
 
 def test_a_baseline_has_no_repeats_to_compare_with() -> None:
-    with pytest.raises(SettingsError, match=r"a baseline keeps first answers only; hold pass\^3\(token_f1\) against"):
+    with pytest.raises(SettingsError, match=r"a baseline keeps first answers only; compare pass\^3\(token_f1\) with"):
         parse_gate("e3: pass^3(token_f1) >= baseline - 0.02", 5)
 
 

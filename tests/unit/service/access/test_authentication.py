@@ -333,12 +333,12 @@ def test_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["--rate", "often"], "'often' is no rate. Write a number and a time: 60/minute, 10/second, 1000/hour.\n"),
-        (["--rate", "0/minute"], "'0/minute' is no rate."),
-        (["--rate", "5/second; 60/minute"], "is no rate."),
+        (["--rate", "often"], "'often' is not a rate. Write a number and a time: 60/minute, 10/second, 1000/hour.\n"),
+        (["--rate", "0/minute"], "'0/minute' is not a rate."),
+        (["--rate", "5/second; 60/minute"], "is not a rate."),
         (["--quota", "0"], "A quota of 0 is none"),
         (["--quota", str(2**63)], "is none"),
-        (["--collection", "../etc"], "'../etc' is no name of a collection"),
+        (["--collection", "../etc"], "'../etc' is not a name of a collection"),
         (["--label", "a\nb"], "one line"),
         (["--label", "\u200b"], "nothing that can be seen"),
         (["--label", "pho\u200bne"], "cannot be seen"),

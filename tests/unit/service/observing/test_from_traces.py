@@ -203,7 +203,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
     serve(state)
     _refused(capsys, command(state, file), "No question was traced", "--since")
     serve(state, (asking("one"), None, ""))
-    _refused(capsys, command(state, file, "--since", "a while"), "'a while' is no age")
+    _refused(capsys, command(state, file, "--since", "a while"), "'a while' is not an age")
     _refused(capsys, command(state, file, "--sample", "0"), "--sample 0")
     assert command(state, file, "--only", "warned") == 1
     assert "None of 1 questions since 7d is warned" in capsys.readouterr().out

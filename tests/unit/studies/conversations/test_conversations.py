@@ -257,7 +257,7 @@ def test_a_history_that_cannot_be_read_leaves_the_question_and_says_so(history: 
     text, trace = rewritten(Rewriter("x"), history=history)
     assert (text, trace.calls) == (ASKED, {})
     assert decided(trace).outcome == "as it is"
-    assert "history is no list" in decided(trace).reason
+    assert "history is not a list" in decided(trace).reason
 
 
 def test_what_is_prepared_is_what_the_rules_make() -> None:
@@ -292,7 +292,7 @@ def test_what_is_no_list_of_messages_is_not_used_and_said(history: Any) -> None:
     assert messages_of(history) is None
     earlier = said_before(history)
     assert earlier.used == ()
-    assert earlier.left_out == "history is no list of texts or of objects with role and content"
+    assert earlier.left_out == "history is not a list of texts or of objects with role and content"
 
 
 def test_without_history_nothing_is_used_and_nothing_said() -> None:

@@ -148,7 +148,7 @@ def test_the_order_of_a_pair_does_not_matter() -> None:
     ("reply", "why"),
     [
         (ModelCallError("503"), "by rules: the model of role judge cannot be asked: 503"),
-        ("none", 'by rules: the reply of the model of role judge is no JSON with a list "contradictions"'),
+        ("none", 'by rules: the reply of the model of role judge is not JSON with a list "contradictions"'),
         ('{"contradictions": "none"}', "by rules: the reply of *"),
     ],
 )

@@ -230,7 +230,7 @@ def test_it_writes_a_plan_and_says_what_is_in_it(tmp_path: Path, capsys: pytest.
 
 def test_it_says_where_rot_is_no_whole_number_of_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(tmp_path / "plan.json", "--pages", "10")
-    assert "rot is 0.2: 0.1 of 10 pages is no whole number of pairs" in capsys.readouterr().out
+    assert "rot is 0.2: 0.1 of 10 pages is not a whole number of pairs" in capsys.readouterr().out
 
 
 def test_a_plan_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -290,7 +290,7 @@ CASES: dict[str, tuple[Plan, str]] = {
     "empty step": (plan_of(OLD, NEW, changed(OTHER, steps=(" ",))), "gifts: step 1: it is empty"),
     "step of lines": (
         plan_of(OLD, NEW, changed(OTHER, steps=("Go.\nStop.",))),
-        "step 1: 'Go.\\nStop.' is no single line",
+        "step 1: 'Go.\\nStop.' is not a single line",
     ),
     "numbered step": (plan_of(OLD, NEW, changed(OTHER, steps=("1. Go.",))), "gifts: step 1: it begins with '1. '"),
     "heading for a fact": (
@@ -305,7 +305,7 @@ CASES: dict[str, tuple[Plan, str]] = {
     ),
     "lines": (
         plan_of(OLD, NEW, changed(OTHER, facts=(wrong(statement="Parcel 3 costs\n€4.90."),))),
-        "fact f3: the statement is no single line",
+        "fact f3: the statement is not a single line",
     ),
     "fact twice": (
         plan_of(OLD, NEW, changed(OTHER, facts=(fact(1),))),
@@ -319,7 +319,7 @@ CASES: dict[str, tuple[Plan, str]] = {
     "filename": (plan_of(OLD, NEW, changed(OTHER, filename="RATES.md")), "2 pages have the filename 'rates.md'"),
     "title": (plan_of(OLD, NEW, changed(OTHER, title="Rates")), "2 pages have the title 'Rates'"),
     "leaves": (plan_of(OLD, NEW, changed(OTHER, filename="../a.md")), "'../a.md' leads out of the folder"),
-    "no markdown": (plan_of(OLD, NEW, changed(OTHER, filename="gifts.txt")), "'gifts.txt' is no Markdown file"),
+    "no markdown": (plan_of(OLD, NEW, changed(OTHER, filename="gifts.txt")), "'gifts.txt' is not a Markdown file"),
     "no file": (
         plan_of(OLD, NEW, changed(OTHER, filename="a\0.md")),
         "'a\\x00.md' has '\\x00', which files and links",
@@ -332,8 +332,8 @@ CASES: dict[str, tuple[Plan, str]] = {
         plan_of(OLD, NEW, changed(OTHER, filename="rates.md/a.md")),
         "stands below 'rates.md', which is a",
     ),
-    "title of lines": (plan_of(OLD, NEW, changed(OTHER, title="A\nB")), "the title 'A\\nB' is no single line"),
-    "no title": (plan_of(OLD, NEW, changed(OTHER, title="")), "the title '' is no single line"),
+    "title of lines": (plan_of(OLD, NEW, changed(OTHER, title="A\nB")), "the title 'A\\nB' is not a single line"),
+    "no title": (plan_of(OLD, NEW, changed(OTHER, title="")), "the title '' is not a single line"),
     "link": (plan_of(OLD, NEW, changed(OTHER, links_to=("nowhere",))), "gifts: links_to names 'nowhere'"),
     "own link": (plan_of(OLD, NEW, changed(OTHER, links_to=("gifts",))), "gifts: links_to names the page itself"),
     "row": (plan_of(OLD, NEW, changed(OTHER, tables=(RAGGED,))), "table 'Prices': row 2 has 1 cells, its header 2"),
@@ -344,7 +344,7 @@ CASES: dict[str, tuple[Plan, str]] = {
     ),
     "not of both": (
         plan_of(changed(OLD, facts=(fact(2),)), NEW, OTHER),
-        "conflict 'f1' with rates-2023 is no fact of",
+        "conflict 'f1' with rates-2023 is not a fact of",
     ),
     "tables": (plan_of(changed(OLD, tables=()), NEW, OTHER), "rates: its tables differ from those of rates-2023"),
     "steps": (plan_of(changed(OLD, steps=("Go.",)), NEW, OTHER), "rates: its steps differ from those of rates-2023"),
@@ -354,11 +354,11 @@ CASES: dict[str, tuple[Plan, str]] = {
     ),
     "same page": (
         plan_of(version_pairs=(PAIR.model_copy(update={"outdated": "rates"}),)),
-        "rates: stands in a version pair with itself",
+        "rates: is in a version pair with itself",
     ),
     "same page, once by its file": (
         plan_of(version_pairs=(PAIR.model_copy(update={"outdated": "rates.md"}),)),
-        "rates: stands in a version pair with itself",
+        "rates: is in a version pair with itself",
     ),
     "unknown pair": (
         plan_of(version_pairs=(PAIR.model_copy(update={"outdated": "gone"}),)),
@@ -366,9 +366,9 @@ CASES: dict[str, tuple[Plan, str]] = {
     ),
     "two pairs": (
         plan_of(version_pairs=(PAIR, PAIR.model_copy(update={"outdated": "gifts"}))),
-        "rates: stands in 2 version pairs",
+        "rates: is in 2 version pairs",
     ),
-    "no pair": (plan_of(version_pairs=()), "rates-2023: is outdated, but stands in no version pair"),
+    "no pair": (plan_of(version_pairs=()), "rates-2023: is outdated, but is in no version pair"),
     "status": (plan_of(changed(OLD, status="current"), NEW, OTHER), "whose status is 'current'"),
     "own status": (plan_of(OLD, changed(NEW, status="outdated"), OTHER), "its own status is 'outdated'"),
     "supersedes": (
@@ -404,7 +404,7 @@ def test_a_pair_counts_once_where_ids_are_filenames() -> None:
 def test_a_page_is_counted_by_its_id_and_by_its_file() -> None:
     again = PAIR.model_copy(update={"current": "gifts", "outdated": "rates-2023.md"})
     faults = list(pairing_faults(plan_of(version_pairs=(PAIR, again))))
-    assert faults == [(OLD, "stands in 2 version pairs. Keep one.")]
+    assert faults == [(OLD, "is in 2 version pairs. Keep one.")]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -126,7 +126,7 @@ def test_half_a_letter_is_kept(tmp_path: Path) -> None:
         (b"", "holds no query"),
         (b"# A page\n\nof text\n" * 20, "… and 35 more"),
         (b"\xff\xfe", "not UTF-8"),
-        (b'{"query_id": "a", "query": ""}\n', "is no file of questions"),
+        (b'{"query_id": "a", "query": ""}\n', "is not a file of questions"),
     ],
 )
 def test_what_is_no_file_of_questions(tmp_path: Path, content: bytes, why: str) -> None:
@@ -141,7 +141,7 @@ def test_what_is_no_file_of_questions(tmp_path: Path, content: bytes, why: str) 
 def test_a_rejected_file_that_is_none(tmp_path: Path) -> None:
     file = drafted(tmp_path)
     write(file.with_name("queries.rejected.jsonl"), {"query": "no id"})
-    with pytest.raises(DataError, match="no rejected question"):
+    with pytest.raises(DataError, match="not a rejected question"):
         ReviewFile(file)
 
 
@@ -401,9 +401,9 @@ FAULTS: tuple[tuple[QueryRow, str], ...] = (
     (row(1, evidence=[{"filename": "delivery.md", "quote": HELD.replace(" ", "  ")}]), "with other white space"),
     (
         row(1, evidence=[{"filename": "delivry.md", "quote": HELD}]),
-        "'delivry.md' is no page of the documents. Did you mean",
+        "'delivry.md' is not a page of the documents. Did you mean",
     ),
-    (row(1, context_reference=["gone.md"], evidence=[]), "'gone.md' is no page of the documents. Edit"),
+    (row(1, context_reference=["gone.md"], evidence=[]), "'gone.md' is not a page of the documents. Edit"),
     (row(1, evidence=[{"filename": "returns.md", "quote": BROKEN}]), "which its pages do not name"),
     (row(1, ground_truth=" "), "It has no answer"),
     (row(1, query=""), "query: "),

@@ -159,7 +159,7 @@ def test_the_question_that_stands_alone_is_taken_as_it_was_edited(tmp_path: Path
     ("arguments", "why"),
     [
         (["--sample", "0"], "--sample 0 would show nothing."),
-        (["--page", "review.txt"], "is no HTML file"),
+        (["--page", "review.txt"], "is not an HTML file"),
         (["--page", "my_docs/review.html"], "lies among the documents, and would be read as one."),
         (["--page", "no/such/review.html"], "No folder no/such to write review.html into."),
         (

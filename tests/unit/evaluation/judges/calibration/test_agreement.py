@@ -159,7 +159,7 @@ def test_labels_of_unknown_rows_are_named(
     [
         ([{"id": "a", "human": 1}], [], "None of the 1 labelled answers has a score of faithfulness"),
         ([{"id": "a", "human": 5, "score": 1}], [], "human: 5 is not from 0 to 1"),
-        ([{"id": "a", "human": 1, "score": 1}], ["--scale", "five"], "--scale 'five' is no scale"),
+        ([{"id": "a", "human": 1, "score": 1}], ["--scale", "five"], "--scale 'five' is not a scale"),
         ([{"id": "a", "human": 1, "score": 1}], ["--scale", "5"], "A scale goes from a lower"),
         ([{"id": "a", "human": 1, "score": 1}], ["--measure", "recall@5"], "needs no judge"),
         ([{"id": "a", "human": 1, "score": 1}], ["--name", "a/b"], "is no name"),
@@ -188,7 +188,7 @@ def test_a_run_that_nobody_judged(truth: dict[tuple[str, str], int], capsys: pyt
     for file in Path("output/scores").glob("*"):
         file.unlink()
     assert main(["judge", "sample", "-n", "4"]) == 0
-    assert "at random, for nothing is judged yet" in capsys.readouterr().out
+    assert "at random, because nothing is judged yet" in capsys.readouterr().out
     fill(truth)
     assert "None of the 4 labelled answers has a score" in said(capsys, "calibrate", "sheet.jsonl")
 

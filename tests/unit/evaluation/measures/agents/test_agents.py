@@ -179,7 +179,7 @@ def test_needless_is_a_search_where_nothing_had_to_be_looked_up() -> None:
     # A pipeline that always searches would have 1 of each question, and one that hides its searches 0.
     for flat in ("retrieve", "generate"):
         assert score("needless_searches", did({"name": flat, "ms": 1.0}), idle).reason == FLAT
-    assert measure_named("needless_searches").applies(BOTH) == "its tools are no empty list"
+    assert measure_named("needless_searches").applies(BOTH) == "its tools are not an empty list"
     assert score("needless_searches", did(), idle).reason == "its pipeline tells no steps"
 
 
