@@ -89,7 +89,7 @@ class _LogFile(logging.FileHandler):
             super().close()
 
 
-class _Waiting(logging.Handler):
+class _BufferHandler(logging.Handler):
     """Stores lines until the log has its name. The subject of a run is known when its tests are collected."""
 
     def __init__(self, folder: Path) -> None:
@@ -114,7 +114,7 @@ def open_log(folder: Path, name: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(EACCES, os.strerror(EACCES))
-    _add(_Waiting(folder))
+    _add(_BufferHandler(folder))
     if name:
         name_log(name)
 
@@ -125,7 +125,7 @@ def name_log(name: str) -> None:
     Raises:
         SettingsError: the file cannot be written.
     """
-    for waiting in [each for each in _handlers if isinstance(each, _Waiting)]:
+    for waiting in [each for each in _handlers if isinstance(each, _BufferHandler)]:
         with _told_of(waiting.folder):
             # A lone surrogate in an error's message must not make logging print a traceback on the console.
             file = _LogFile(waiting.folder / f"{name}.log", encoding="utf-8", errors="backslashreplace")

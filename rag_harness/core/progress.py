@@ -48,7 +48,7 @@ def listening(listener: WorkListener) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Heard:
+class _ReportedWork:
     what: str
     done: int
     total: int
@@ -68,8 +68,8 @@ class ProgressText:
 
     def __init__(self) -> None:
         # Always replaced as a whole: another thread reads it.
-        self._heard: _Heard | None = None
-        self._begun: dict[tuple[str, int, str], _Heard] = {}
+        self._heard: _ReportedWork | None = None
+        self._begun: dict[tuple[str, int, str], _ReportedWork] = {}
 
     def hear(self, what: str, done: int, total: int, unit: str) -> None:
         """Take a report. Finished work is forgotten. Work that contains other work goes on when the inner work ends."""
@@ -79,7 +79,7 @@ class ProgressText:
         began, first = (last.began, last.first) if goes_on and last is not None else (now, done)
         if goes_on and last is not None and not last.first and 0 < last.done < done:
             began, first = last.at, last.done  # the first step may have loaded a model
-        self._heard = _Heard(what, done, total, unit, began, first, now) if done < total else None
+        self._heard = _ReportedWork(what, done, total, unit, began, first, now) if done < total else None
         if self._heard is not None:
             self._begun[key] = self._heard
 

@@ -544,7 +544,7 @@ _MORE, _MOSTLY = 1, 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _GoldOfCase:
     case: Case
     terms: frozenset[str]
     figures: frozenset[str]
@@ -593,8 +593,8 @@ def _is_told(text: str) -> bool:
     return len(plain_terms(text) | written_numbers(text)) >= _LEAST_TERMS
 
 
-def _known(case: Case) -> _Known:
-    return _Known(case, _gold_terms(case), written_numbers(case.ground_truth))
+def _known(case: Case) -> _GoldOfCase:
+    return _GoldOfCase(case, _gold_terms(case), written_numbers(case.ground_truth))
 
 
 def _gold_terms(case: Case) -> frozenset[str]:

@@ -145,11 +145,11 @@ class Diagnosis:
 
 def diagnose(facts: FailureFacts, tried: Mapping[str, RerunResult] | None = None) -> Diagnosis:
     """Return the cause by the first rule that applies."""
-    came = _Came(tried or {})
+    came = _InterventionResults(tried or {})
     return next(found for rule in _RULES if (found := rule(facts, came)) is not None)
 
 
-class _Came:
+class _InterventionResults:
     """Results of interventions, in the form that the rules need."""
 
     def __init__(self, tried: Mapping[str, RerunResult]) -> None:
@@ -165,7 +165,7 @@ class _Came:
         return name in self._tried and self._tried[name].right is not None and not self._tried[name].repaired
 
 
-def _expected(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _expected(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     if not facts.only_expected:
         return None
     if noise := _noise(facts, came):
@@ -180,19 +180,19 @@ def _expected(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     return Diagnosis(found.cause, detail, f"{found.evidence}; {_where(found.lost)}")
 
 
-def _nothing_known(facts: FailureFacts, _: _Came) -> Diagnosis | None:
+def _nothing_known(facts: FailureFacts, _: _InterventionResults) -> Diagnosis | None:
     if not facts.gold.nothing:
         return None
     return Diagnosis(UNDETERMINED, "no gold", facts.gold.nothing)
 
 
-def _contradicted(facts: FailureFacts, _: _Came) -> Diagnosis | None:
+def _contradicted(facts: FailureFacts, _: _InterventionResults) -> Diagnosis | None:
     if not facts.gold.contradicted:
         return None
     return Diagnosis(GOLD_DOUBTFUL, "the answer has the figure of the evidence", facts.gold.contradicted)
 
 
-def _judge(facts: FailureFacts, _: _Came) -> Diagnosis | None:
+def _judge(facts: FailureFacts, _: _InterventionResults) -> Diagnosis | None:
     if facts.right.right and not facts.signs.language:
         said = f"{facts.category or 'called a failure'}, yet the answer carries the gold"
         return Diagnosis(JUDGE_DOUBTFUL, "the answer is right", said)
@@ -202,14 +202,14 @@ def _judge(facts: FailureFacts, _: _Came) -> Diagnosis | None:
     return None
 
 
-def _noise(_: FailureFacts, came: _Came) -> Diagnosis | None:
+def _noise(_: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     again = came.first(*TWICE)
     if not again:
         return None
     return Diagnosis(NOISE, "right when asked again", "nothing was changed, and it is right", again)
 
 
-def _together(facts: FailureFacts, _: _Came) -> Diagnosis | None:
+def _together(facts: FailureFacts, _: _InterventionResults) -> Diagnosis | None:
     if instead := facts.signs.instead:
         return Diagnosis(LOGIC_FAILURE, instead, f"the answer is “{facts.answer[:80]}”")
     if not facts.signs.same_answer or facts.signs.same_context:
@@ -219,14 +219,14 @@ def _together(facts: FailureFacts, _: _Came) -> Diagnosis | None:
     return Diagnosis(LOGIC_FAILURE, f"the same answer to every question{also}", both)
 
 
-def _language(facts: FailureFacts, _: _Came) -> Diagnosis | None:
+def _language(facts: FailureFacts, _: _InterventionResults) -> Diagnosis | None:
     """A refusal in another language, where evidence is lost, is first of all a miss."""
     if not facts.signs.language or (facts.abstained and facts.gold.lost):
         return None
     return Diagnosis(LOGIC_FAILURE, "answers in another language", facts.signs.language)
 
 
-def _gold(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _gold(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     if facts.others_gold:
         return Diagnosis(GOLD_DOUBTFUL, "the gold is that of another question", facts.others_gold)
     if not facts.gold.doubt:
@@ -236,7 +236,7 @@ def _gold(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     return Diagnosis(GOLD_DOUBTFUL, detail, facts.gold.doubt, by)
 
 
-def _older(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _older(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     """Find whether what was sent of a page is not what the page says now."""
     said = written_numbers(facts.answer)
     for fact in facts.gold.needed:
@@ -247,7 +247,7 @@ def _older(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     return None
 
 
-def _outdated(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _outdated(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     by = came.first(CURRENT_VERSIONS)
     # The answer stays wrong with all needed evidence and without the outdated pages: they did not mislead it.
     in_vain = came.failed(CURRENT_VERSIONS) and not facts.gold.lost
@@ -261,14 +261,14 @@ def _outdated(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     return None
 
 
-def _unanswerable(facts: FailureFacts, _: _Came) -> Diagnosis | None:
+def _unanswerable(facts: FailureFacts, _: _InterventionResults) -> Diagnosis | None:
     if facts.answerable:
         return None
     said = "the documents do not answer the question, and it did not say so"
     return Diagnosis(LOGIC_FAILURE, "answered what is not in the documents", said)
 
 
-def _cut_off(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _cut_off(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     lost = facts.retrieves and facts.gold.lost
     # A full-length answer without evidence would be wrong too. An answer that repeats half a passage stops where it
     # does.
@@ -281,7 +281,7 @@ def _cut_off(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     return Diagnosis(LOGIC_FAILURE, "cut short", facts.cut_off.why, came.first())
 
 
-def _no_retriever(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _no_retriever(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     if facts.retrieves or facts.agent is not None:
         return None
     if not facts.tells:
@@ -290,7 +290,7 @@ def _no_retriever(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     return Diagnosis(RETRIEVAL_MISS, "no retriever", _NO_CONTEXT)
 
 
-def _turn(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _turn(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     """Find whether a turn was not understood, or an earlier answer misled: changing that alone repairs it."""
     cause = RETRIEVAL_MISS if facts.gold.lost else LOGIC_FAILURE
     if by := came.first(STANDALONE):
@@ -300,12 +300,12 @@ def _turn(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     return None
 
 
-def _searches(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _searches(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     found = None if facts.agent is None else cause_of_searches(facts.agent, facts.gold, came.first)
     return None if found is None else Diagnosis(*found)
 
 
-def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _miss(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     lost, needed = facts.gold.lost, facts.gold.needed
     if not lost:
         return None
@@ -374,7 +374,7 @@ _PLACES = {
 }
 
 
-def _logic(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+def _logic(facts: FailureFacts, came: _InterventionResults) -> Diagnosis | None:
     there = "all that is needed was in the context"
     if by := came.first(GOLD_AT_BOTH_ENDS):
         said = f"{there}{_stood(facts.gold)}; with the evidence first and last it is right"
@@ -388,7 +388,7 @@ def _logic(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     return Diagnosis(LOGIC_FAILURE, detail, said, came.first())
 
 
-def _unused(facts: FailureFacts, came: _Came, there: str) -> Iterator[tuple[str, str]]:
+def _unused(facts: FailureFacts, came: _InterventionResults, there: str) -> Iterator[tuple[str, str]]:
     """Yield why evidence that was there was not used, where no other order or choice of it is known to repair it."""
     signs = facts.signs
     in_vain = came.failed(GOLD_AT_BOTH_ENDS) or came.failed(NO_DISTRACTORS)

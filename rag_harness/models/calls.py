@@ -92,7 +92,7 @@ seed_shift: ContextVar[int] = ContextVar("seed_shift", default=0)
 """Number added to the seed of every request of the current trial or judgement; 0 for the first time."""
 
 
-Session: TypeAlias = Literal["", "anew", "earlier"]
+Session: TypeAlias = Literal["", "restarted", "earlier"]
 """The session of a turn: begun in this run, to be begun again without recordings, or begun by an earlier run."""
 session_of_turn: ContextVar[Session] = ContextVar("session_of_turn", default="")
 """The session of the turn that is asked now."""

@@ -211,7 +211,7 @@ class SpendLimit(Protocol):
 
 
 @dataclass(eq=False, slots=True)
-class _Waiting:
+class _WaitingForRate:
     tokens: float
     turn: asyncio.Future[Turn]
 
@@ -221,7 +221,7 @@ class Limiter:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_WaitingForRate] = deque()
         self._alarm: asyncio.TimerHandle | None = None
 
     async def enter(self, tokens: float) -> Turn:
@@ -230,7 +230,7 @@ class Limiter:
         Raises:
             ModelCallError: the server has refused all calls for too long.
         """
-        mine = _Waiting(tokens, asyncio.get_running_loop().create_future())
+        mine = _WaitingForRate(tokens, asyncio.get_running_loop().create_future())
         self._waiting.append(mine)
         self._let_in()
         try:
@@ -252,7 +252,7 @@ class Limiter:
         """Note that the server refused a call because of too many."""
         self._limits.refused(turn, _now(), retry_after)
 
-    def _withdraw(self, mine: _Waiting) -> None:
+    def _withdraw(self, mine: _WaitingForRate) -> None:
         if mine.turn.done() and not mine.turn.cancelled() and not mine.turn.exception():
             self._limits.leave()  # it was started and cancelled at the same moment
         elif mine in self._waiting:

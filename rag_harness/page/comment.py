@@ -525,7 +525,7 @@ def comment_of(runs: Sequence[Run], report: str = "") -> str:
     """
     run = runs[0]
     brief = run.brief
-    found = _Found(
+    found = _CommentContent(
         brief, first_sentences(brief), run, [*changes_in_comment(runs)], [*worst_of(brief, run)], Links(run, report)
     )
     # How many lines there are does not depend on how long they are.
@@ -536,7 +536,7 @@ def comment_of(runs: Sequence[Run], report: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _CommentContent:
     """What a comment is about."""
 
     brief: Brief

@@ -352,7 +352,7 @@ class ModelMove:
             ModelOutputError: no reply could be read.
         """
         trace, messages = Trace(), self.prompts.filled(told_of(self.scenario), so_far(self.before))
-        replies: list[tuple[str, SayMove | EndMove | _Left | Fault]] = []
+        replies: list[tuple[str, SayMove | EndMove | _LeftRole | Fault]] = []
 
         async def ask(asked: Sequence[Message]) -> str:
             return (await trace.complete(self.chat, asked, _FORMAT, stage=SAYS, role="user")).text
@@ -360,7 +360,7 @@ class ModelMove:
         async def read(reply: str) -> SayMove | EndMove | Fault:
             move = self._move(reply)
             replies.append((reply, move))
-            return Fault(move.why) if isinstance(move, _Left) else move
+            return Fault(move.why) if isinstance(move, _LeftRole) else move
 
         await draft_until_right(ask, messages, read, _AGAIN)
         reply, move = replies[-1]
@@ -368,7 +368,7 @@ class ModelMove:
             raise ModelOutputError(f"The model of role user has not said what comes next: {move.text}", reply)
         return _output(trace, move, reply)
 
-    def _move(self, reply: str) -> SayMove | EndMove | _Left | Fault:
+    def _move(self, reply: str) -> SayMove | EndMove | _LeftRole | Fault:
         found = json_of(reply)
         text, done = (found or {}).get("say"), (found or {}).get("done")
         if not isinstance(text, str) or not isinstance(done, bool):
@@ -381,18 +381,18 @@ class ModelMove:
         if has_said(text, self.before):
             return EndMove("the user repeats itself")
         why = out_of_role(text, self.scenario, self.before)
-        return _Left(text, why) if why else SayMove(text)
+        return _LeftRole(text, why) if why else SayMove(text)
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _LeftRole:
     """A message that does not follow from the scenario, and why not."""
 
     text: str
     why: str
 
 
-def _output(trace: Trace, move: SayMove | EndMove | _Left, reply: str) -> PipelineOutput:
+def _output(trace: Trace, move: SayMove | EndMove | _LeftRole, reply: str) -> PipelineOutput:
     outcome = SAYS if isinstance(move, SayMove) else ENDS if isinstance(move, EndMove) else LEAVES
     trace.decisions.append(Decision(MOVE, outcome, reason="" if isinstance(move, SayMove) else move.why))
     return trace.output(Answer(move.why if isinstance(move, EndMove) else move.text, raw=reply))

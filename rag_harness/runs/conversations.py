@@ -95,7 +95,7 @@ SHOWN = "Sorry, something went wrong. Please ask again."
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _FinishedTurn:
     """A finished turn: question and reply, or the reason why it has no reply.
 
     ``session`` is set where a service stores the conversation. An earlier run may have begun it. A simulated user gets
@@ -134,7 +134,7 @@ class OwnHistory:
 
     def __init__(self, failed_turn: FailedTurn = "shown") -> None:
         self._failed_turn = failed_turn
-        self._said: dict[tuple[str, str, int], dict[int, _Said]] = {}
+        self._said: dict[tuple[str, str, int], dict[int, _FinishedTurn]] = {}
 
     def knows(self, trial: Trial, repeat: int = 1) -> bool:
         """Return whether the turn is over."""
@@ -144,7 +144,9 @@ class OwnHistory:
         """Take the row of a turn. ``is_stored`` says that it was not made now."""
         kept = numbers_kept(trial.case, row, trial.case.scenario.reached) if trial.case.scenario and row.ok else ()
         is_earlier = is_stored or row.timings_recorded
-        said = _Said(row.query, row.llm_answer, row.error_text, session=session_of_row(row), is_earlier=is_earlier)
+        said = _FinishedTurn(
+            row.query, row.llm_answer, row.error_text, session=session_of_row(row), is_earlier=is_earlier
+        )
         said = replace(said, declined=row.abstained, kept=frozenset(kept))
         self._of(trial, repeat)[_turn(trial.case)] = said
 
@@ -153,7 +155,7 @@ class OwnHistory:
         if outcome.row is not None:
             self.take(trial, outcome.row, repeat, is_stored)
         else:
-            over = _Said(trial.case.query.text, not_run=outcome.not_run, ended=outcome.ended)
+            over = _FinishedTurn(trial.case.query.text, not_run=outcome.not_run, ended=outcome.ended)
             self._of(trial, repeat)[_turn(trial.case)] = over
 
     def before(self, trial: Trial, repeat: int = 1) -> list[Exchange]:
@@ -187,7 +189,7 @@ class OwnHistory:
         last = self._last_in_a_session(trial, repeat)
         return "earlier" if last is not None and last.is_earlier else ""
 
-    def _last_in_a_session(self, trial: Trial, repeat: int) -> _Said | None:
+    def _last_in_a_session(self, trial: Trial, repeat: int) -> _FinishedTurn | None:
         said = self._of(trial, repeat)
         before = (said[turn] for turn in range(_turn(trial.case) - 1, 0, -1) if turn in said)
         return next((each for each in before if each.session is not None), None)
@@ -197,7 +199,7 @@ class OwnHistory:
         said = self._of(trial, repeat).get(_turn(trial.case))
         return said.ended if said else None
 
-    def _of(self, trial: Trial, repeat: int) -> dict[int, _Said]:
+    def _of(self, trial: Trial, repeat: int) -> dict[int, _FinishedTurn]:
         return self._said.setdefault((trial.experiment, _place(trial.case)["conversation"], repeat), {})
 
 

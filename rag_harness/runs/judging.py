@@ -239,7 +239,7 @@ class JudgedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _MeasureRequest:
     """A measure of one row, with the digest of the other texts that it reads."""
 
     measure: JudgedMeasure
@@ -324,7 +324,7 @@ class RowJudge:
         applying = [measure for measure in measures if not measure.applies(case)]
         author, material = self._author_or_nobody(), await self._material(row, case, applying)
         digest = row_digest(row)
-        wanted = [_Wanted(measure, digest, self._gold_digest(measure, material)) for measure in applying]
+        wanted = [_MeasureRequest(measure, digest, self._gold_digest(measure, material)) for measure in applying]
         with spending() as spent:
             turns = [await self._turn(row, author, material, wanted, find, turn) for turn in range(repeats + 1)]
         return JudgedRow(author, turns[0][0], tuple(line for _, lines in turns for line in lines), spent)
@@ -351,7 +351,7 @@ class RowJudge:
         author = self._author_or_nobody()
         asked = measure.later(await self._material(row, case, [measure]), said, earlier)
         gold = text_digest([*_made_by(measure), repr(asked)])
-        wanted = _Wanted(measure, row_digest(row), gold)
+        wanted = _MeasureRequest(measure, row_digest(row), gold)
         known = find(row.experiment, wanted.line(row, author, Score(None)).key) if self._reuses(measure) else None
         if known is not None and known.gold == gold:
             return JudgedRow(author, {measure.name: _score_of_line(known)})
@@ -364,7 +364,7 @@ class RowJudge:
         row: ExperimentResult,
         author: Author,
         material: Material,
-        wanted: Sequence[_Wanted],
+        wanted: Sequence[_MeasureRequest],
         find: Find,
         turn: int,
     ) -> tuple[dict[str, Score], list[bytes]]:

@@ -86,7 +86,7 @@ OLDEST_S = 86_400.0
 
 
 @dataclass
-class _Talk:
+class _Conversation:
     owner: Owner
     last: float
     said: list[dict[str, str]] = field(default_factory=list)
@@ -116,7 +116,7 @@ class Conversations:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._talks: dict[str, _Talk] = {}
+        self._talks: dict[str, _Conversation] = {}
 
     def begin(self, owner: Owner) -> str:
         """Return the id of a new conversation; nobody can guess it."""
@@ -126,7 +126,7 @@ class Conversations:
         if len(self._talks) >= MOST_OF_ALL:
             self._forget_oldest_of(self._of_owners().most_common(1)[0][0])
         name = secrets.token_hex(16)
-        self._talks[name] = _Talk(owner, self._clock())
+        self._talks[name] = _Conversation(owner, self._clock())
         return name
 
     def end(self, owner: Owner, name: str) -> None:
@@ -176,7 +176,7 @@ class Conversations:
                 talk.characters += len(question) + len(turn.answer)
                 self._make_room()
 
-    def _talk(self, owner: Owner, name: str) -> _Talk:
+    def _talk(self, owner: Owner, name: str) -> _Conversation:
         self._forget_old()
         talk = self._talks.get(name)
         if talk is None or talk.owner != owner:

@@ -61,7 +61,7 @@ MOST_KEPT_CHARACTERS = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _AnsweredTrace:
     collection: str
     began: float
     text: str
@@ -71,12 +71,12 @@ class KeptAnswers:
     """Answers by the id of their trace. Where there are too many, the oldest go."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _AnsweredTrace] = OrderedDict()
         self._characters = 0
 
     def keep(self, trace_id: str, collection: str, began: float, answered: Mapping[str, Any]) -> None:
         """Keep an answer, which is plain JSON."""
-        kept = _Kept(collection, began, json.dumps(answered, ensure_ascii=False, separators=(",", ":")))
+        kept = _AnsweredTrace(collection, began, json.dumps(answered, ensure_ascii=False, separators=(",", ":")))
         self._kept[trace_id] = kept
         self._characters += len(kept.text)
         while self._kept and (len(self._kept) > MOST or self._characters > MOST_KEPT_CHARACTERS):

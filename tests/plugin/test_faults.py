@@ -65,7 +65,7 @@ FAULTS = {
     "200 with an error": Fault(refusal(200, "overloaded upstream"), "overloaded upstream"),
     "wait for an hour": Fault(refusal(429, "slow", retry_after="3600"), "asks to wait 3600 s, longer than", calls=1),
     "400": Fault(refusal(400, "context too long"), "the request was refused: *context too long", calls=1),
-    "not JSON": Fault(stream(event("45 days", "stop") + DONE), "ModelOutputError: *'45 days'", calls=1, stage="parse"),
+    "no JSON": Fault(stream(event("45 days", "stop") + DONE), "ModelOutputError: *'45 days'", calls=1, stage="parse"),
 }
 
 

@@ -234,8 +234,8 @@ def test_a_user_that_invents_a_number_is_asked_again_and_then_taken_out(
     result.stdout.fnmatch_lines([f"taken out of c1-sim: 1 of 4 conversations: sim_000 {why}*"])
     assert (
         " ".join(result.stdout.str().split()).count(
-            "cannot be judged: 1 of 4 conversations taken out, for their simulated user left its role: more than 5.0% "
-            "(--rag-max-unmeasured)"
+            "cannot be judged: 1 of 4 conversations taken out, because their simulated user left its role: more than "
+            "5.0% (--rag-max-unmeasured)"
         )
         >= 2
     )

@@ -281,7 +281,7 @@ def test_gates_fail_where_no_test_is_left_at_all(suite: Suite) -> None:
     result.stdout.fnmatch_lines(["failed *e3: recall@5 >= 0.99"])
     part = suite.run("--rag-gate=e3: recall@5 >= 0.99", "-k", "else")
     assert part.ret == 0
-    part.stdout.fnmatch_lines(["rag: not judged, for nothing was selected of e3 (1 gate)"])
+    part.stdout.fnmatch_lines(["rag: not judged, because nothing was selected of e3 (1 gate)"])
 
 
 def test_gates_of_which_none_is_judged_fail_where_that_is_asked(suite: Suite) -> None:
@@ -603,7 +603,7 @@ def test_tests_that_a_conftest_leaves_out_are_not_lost(suite: Suite) -> None:
     suite.pytester.makepyfile(test_other="def test_other():\n    pass\n")
     result = suite.run("--rag-gate=e3: recall@5 >= 0.5")
     assert "has no trial" not in result.stdout.str()
-    result.stdout.fnmatch_lines(["rag: not judged, for nothing was selected of e3 (1 gate)"])
+    result.stdout.fnmatch_lines(["rag: not judged, because nothing was selected of e3 (1 gate)"])
 
 
 def test_rows_are_replayed_again_when_their_recordings_were_renewed(recorded: Suite, shop: Shop) -> None:

@@ -292,7 +292,7 @@ class FoundTest(NamedTuple):
     test: Test
 
 
-class _Read(NamedTuple):
+class _ParsedFile(NamedTuple):
     value: Any
     place: Callable[..., str]
 
@@ -313,7 +313,7 @@ def tests_in(file: Path, notes: Notes) -> Iterator[FoundTest]:
         yield from _expanded(_tests_in_config(file, read, notes))
 
 
-def _of_config(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
+def _of_config(file: Path, read: _ParsedFile, notes: Notes) -> Iterator[FoundTest]:
     config = read.value
     default = config.get("defaultTest") or {}
     if isinstance(default, str):
@@ -326,7 +326,7 @@ def _of_config(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
     yield from _expanded(FoundTest(where, _referred(_merged(default, test), templates)) for where, test in found)
 
 
-def _of_scenarios(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
+def _of_scenarios(file: Path, read: _ParsedFile, notes: Notes) -> Iterator[FoundTest]:
     """Yield each test of a scenario with each of its configurations."""
     for number, scenario in enumerate(read.value.get("scenarios") or ()):
         place = read.place("scenarios", number)
@@ -340,7 +340,9 @@ def _of_scenarios(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
             yield FoundTest(config.where if stated else test.where, _merged(config.test, test.test))
 
 
-def _entries(file: Path, entries: Any, read: _Read, path: Sequence[str | int], notes: Notes) -> Iterator[FoundTest]:
+def _entries(
+    file: Path, entries: Any, read: _ParsedFile, path: Sequence[str | int], notes: Notes
+) -> Iterator[FoundTest]:
     """Yield the tests of a list, those of files that it names among them."""
     listed = entries if isinstance(entries, list) else [entries] if entries else []
     for number, each in enumerate(listed):
@@ -370,7 +372,7 @@ def _of_rows(file: Path) -> Iterator[FoundTest]:
     yield from (FoundTest(each.where, row_as_test(each.values)) for each in records_in(file))
 
 
-def _tests_in_config(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
+def _tests_in_config(file: Path, read: _ParsedFile, notes: Notes) -> Iterator[FoundTest]:
     entries = read.value if isinstance(read.value, list) else [read.value]
     for number, each in enumerate(entries):
         where = read.place(number)
@@ -378,19 +380,19 @@ def _tests_in_config(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTes
         yield FoundTest(where, with_variables(each, file.parent, where, notes))
 
 
-def _read(file: Path) -> _Read:
+def _read(file: Path) -> _ParsedFile:
     if file.suffix.lower() == ".jsonl":
         records = [*records_in(file)]
         places = [each.where for each in records]
-        return _Read([each.values for each in records], lambda number, *_: places[number])
+        return _ParsedFile([each.values for each in records], lambda number, *_: places[number])
     if file.suffix.lower() in YAML:
         found = read_yaml(text_of(file, MOST_YAML), str(file))
-        return _Read(found.value, lambda *path: f"{file}:{found.line_of(*path)}")
+        return _ParsedFile(found.value, lambda *path: f"{file}:{found.line_of(*path)}")
     try:
         value = read_json(text_of(file, MOST_JSON))
     except ValueError as error:
         raise DataError(f"{file}: no JSON: {error}") from None
-    return _Read(value, lambda *path: f"{file}, {'.'.join(map(str, path))}")
+    return _ParsedFile(value, lambda *path: f"{file}, {'.'.join(map(str, path))}")
 
 
 def _named(file: Path, name: str, where: str) -> Sequence[Path]:

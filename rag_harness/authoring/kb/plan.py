@@ -376,7 +376,7 @@ def briefs(plan: Plan) -> Iterator[Brief]:
 # Finds queries about facts that a superseded page states differently: metadata for ``stale_answer``.
 
 
-class Marked(NamedTuple):
+class SupersededQueries(NamedTuple):
     """The lines of a query file, as JSON; how many queries have superseded statements, and how many there are."""
 
     lines: tuple[str, ...]
@@ -384,7 +384,7 @@ class Marked(NamedTuple):
     queries: int
 
 
-def mark_superseded(folder: Path, queries: Path | None = None) -> Marked:
+def mark_superseded(folder: Path, queries: Path | None = None) -> SupersededQueries:
     """Return the queries, with ``superseded`` and ``version_pair`` in the metadata of affected ones.
 
     A query is affected if one of its quotes from the current page contains the current statement of a conflict, or is
@@ -398,7 +398,7 @@ def mark_superseded(folder: Path, queries: Path | None = None) -> Marked:
     marked = [_marked_line(line, facts) for line in _queries(file)]
     lines = tuple(json.dumps(line, ensure_ascii=False) for line, _ in marked)
     found = [is_concerned for _, questions in marked for is_concerned in questions]
-    return Marked(lines, sum(found), len(found))
+    return SupersededQueries(lines, sum(found), len(found))
 
 
 class _Fact(NamedTuple):

@@ -299,7 +299,7 @@ _FORMATTING = tags("a b big code em font i nobr s small strike strong tt u")
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenElement:
     tag: str
     look: TextStyle
     silent: bool
@@ -313,7 +313,7 @@ class PageReader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.title: str = ""
         self.hidden: int = 0
-        self._open: list[_Open] = []
+        self._open: list[_OpenElement] = []
         self._count: Counter[str] = Counter()
         self._too_deep: Counter[str] = Counter()
         self._sheet = Sheet()
@@ -328,12 +328,12 @@ class PageReader(HTMLParser):
         attributes = {name: value or "" for name, value in reversed(attrs)}  # of equal attributes the first counts
         self._end_implied(tag)
         self._media = attributes.get("media", "")
-        around = self._open[-1] if self._open else _Open("", TextStyle(), False)
+        around = self._open[-1] if self._open else _OpenElement("", TextStyle(), False)
         look = look_of(tag, attributes, around.look, self._sheet)
         if tag in ("main", "article") and self._count["nav"]:
             around = replace(around, silent=False)  # the nav was never closed
         silent = around.silent or tag in _NO_TEXT or attributes.get("role", "").lower() in _NO_TEXT_ROLES
-        opened = _Open(tag, look, silent, began=not (silent or look.hidden))
+        opened = _OpenElement(tag, look, silent, began=not (silent or look.hidden))
         if tag not in _VOID and len(self._open) >= DEEPEST_ELEMENT:
             self._too_deep[tag] += 1
             self._out.end_block()
@@ -352,7 +352,7 @@ class PageReader(HTMLParser):
             self._end(tag)
 
     def handle_data(self, data: str) -> None:
-        inside = self._open[-1] if self._open else _Open("", TextStyle(), False)
+        inside = self._open[-1] if self._open else _OpenElement("", TextStyle(), False)
         if inside.tag == "title" and not self._count["svg"]:
             self.title = " ".join(f"{self.title}{data[:_LONGEST_TITLE]}".split())[:_LONGEST_TITLE]
         elif inside.tag == "style":

@@ -271,7 +271,7 @@ class OfficePackage:
                 raise UnreadableError(f"its part {part} has a DOCTYPE, which Office files never have. Save it again")
 
 
-class _Seen(Exception):  # noqa: N818 - it ends the reading of a head
+class _HeadEnd(Exception):  # noqa: N818 - it ends the reading of a head
     pass
 
 
@@ -282,13 +282,13 @@ def _declares(pieces: Iterator[bytes]) -> bool:
 
     def doctype(*_: object) -> None:
         found.append("doctype")
-        raise _Seen
+        raise _HeadEnd
 
     def element(*_: object) -> None:
-        raise _Seen
+        raise _HeadEnd
 
     parser.StartDoctypeDeclHandler, parser.StartElementHandler = doctype, element
-    with suppress(_Seen, expat.ExpatError):  # what is damaged, the reader of the part says
+    with suppress(_HeadEnd, expat.ExpatError):  # what is damaged, the reader of the part says
         for piece in pieces:
             parser.Parse(piece)
     return bool(found)

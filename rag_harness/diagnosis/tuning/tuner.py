@@ -410,7 +410,7 @@ _WITHOUT, _RERANKED = (_MISS, "the page came without the passage"), (_MISS, "los
 _DISTRACTED, _UNREAD = (_LOGIC, "distracted"), (_LOGIC, "not read where it stood")
 
 
-class _Asked(NamedTuple):
+class _RequestedParameter(NamedTuple):
     """A parameter, and the causes that ask for it."""
 
     name: str
@@ -418,12 +418,12 @@ class _Asked(NamedTuple):
 
 
 _ASKED = (
-    _Asked("retriever", (_NOT_FOUND,)),
-    _Asked("chunk_size", (_NOT_FOUND, _CUT, _WITHOUT)),
-    _Asked("chunk_overlap", (_CUT,)),
-    _Asked("rerank", (_BELOW, _RERANKED, _DISTRACTED, _UNREAD)),
-    _Asked("candidates", (_BELOW, _RERANKED)),
-    _Asked("top_k", (_BELOW, _RERANKED, _DISTRACTED, _UNREAD)),
+    _RequestedParameter("retriever", (_NOT_FOUND,)),
+    _RequestedParameter("chunk_size", (_NOT_FOUND, _CUT, _WITHOUT)),
+    _RequestedParameter("chunk_overlap", (_CUT,)),
+    _RequestedParameter("rerank", (_BELOW, _RERANKED, _DISTRACTED, _UNREAD)),
+    _RequestedParameter("candidates", (_BELOW, _RERANKED)),
+    _RequestedParameter("top_k", (_BELOW, _RERANKED, _DISTRACTED, _UNREAD)),
 )
 _MORE, _FEWER = {_BELOW, _RERANKED}, {_DISTRACTED, _UNREAD}
 

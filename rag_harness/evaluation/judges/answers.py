@@ -159,7 +159,7 @@ def _meant(name: str, read: AnswerLine) -> str:
 
 
 def _misspelt(name: str, meant: str) -> str:
-    return f"{name} is no field that is read. Did you mean {meant!r}? Else call it otherwise."
+    return f"{name} is not a field that is read. Did you mean {meant!r}? Else call it otherwise."
 
 
 # Judges answers and yields their scores in the order of the answers. The number of answers in memory is bounded.
@@ -193,7 +193,7 @@ class AskedMeasures:
             raise SettingsError(f"No measure is named. Judged are: {', '.join(_judged_names())}.")
         for name in self.names:
             if not parts_of([name]):
-                raise SettingsError(f"{name!r} is no judged measure. Judged are: {', '.join(_judged_names())}.")
+                raise SettingsError(f"{name!r} is not a judged measure. Judged are: {', '.join(_judged_names())}.")
         parts = with_criteria(parts_of(self.names), read_rubrics(self.rubrics), self.rubrics)
         object.__setattr__(self, "parts", parts)
 

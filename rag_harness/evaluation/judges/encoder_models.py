@@ -245,7 +245,7 @@ def _config(name: str, folder: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:
         raise PrerequisiteError(f"The model {name!r} in {folder} has no readable config.json: {error}") from error
     if not isinstance(found, dict):
-        raise PrerequisiteError(f"The config.json of the model {name!r} in {folder} is no JSON object.")
+        raise PrerequisiteError(f"The config.json of the model {name!r} in {folder} is not a JSON object.")
     return found
 
 
@@ -281,7 +281,7 @@ def _from_hub(name: str, commit: str | None, may_download: bool) -> Path:
             why = error
     remedy = "" if may_download else f" A replay without its files needs its commit: {name}@COMMIT."
     raise PrerequisiteError(
-        f"The weights of {name!r} are neither in the cache of the hub here nor to be had from it "
+        f"The weights of {name!r} are neither in the cache of the hub here nor available from it "
         f"({next(iter(str(why).splitlines()), type(why).__name__)}). Give the folder of a downloaded model with "
         f"--rag-judge-model.{remedy}"
     ) from why
@@ -343,7 +343,7 @@ class LoadedClassifier:
             with torch.inference_mode():
                 found = forward(ids.to(self.device), mask.to(self.device)).double().cpu().numpy()
             if not np.isfinite(found).all():
-                raise ModelOutputError("The encoder judge gave logits that are no numbers.")
+                raise ModelOutputError("The encoder judge gave logits that are not numbers.")
             yield from zip(places, found, strict=True)
 
     def _padded(self, batch: Sequence[TokenIds]) -> tuple[Any, Any]:

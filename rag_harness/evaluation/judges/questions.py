@@ -89,7 +89,7 @@ def level_of(logprobs: Mapping[str, float], levels: Sequence[str]) -> LevelReach
 
 _TOGETHER = 32
 """Most texts in one batch, unless one row has more."""
-NOT_A_NUMBER = "a cosine is no number: the embedder gave a vector without a length"
+NOT_A_NUMBER = "a cosine is not a number: the embedder gave a vector without a length"
 
 WaitingTexts = tuple[Sequence[str], "asyncio.Future[Matrix]"]
 
@@ -224,7 +224,7 @@ def find_quote(words: str, text: str, after: int = 0) -> tuple[int, int]:
 
 
 DEGREES = {"full": 1.0, "partial": 0.5}
-NOT_THERE = "the words that the judge quoted do not stand in the source"
+NOT_THERE = "the words that the judge quoted are not in the source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ def _end(again: bool) -> str:
 
 
 CANNOT_TELL = "the judge cannot tell"
-CRITERION_NOT_THERE = "the words that the judge quoted do not stand in the answer"
+CRITERION_NOT_THERE = "the words that the judge quoted are not in the answer"
 _VALUES = {"met": 1.0, "not met": 0.0, "cannot tell": None}
 _VERDICT = object_schema({"index": NUMBER, "quote": TEXT, "verdict": {"type": "string", "enum": list(_VALUES)}})
 
@@ -397,10 +397,10 @@ async def ask_criteria(
     found = entries_of(text, len(criteria))
     if isinstance(found, Missing):
         return [CriterionReply(missing=found)] * len(criteria)
-    return [_criteria_replies_reply(entries) for entries in found]
+    return [_criterion_reply(entries) for entries in found]
 
 
-def _criteria_replies_reply(entries: Sequence[Mapping[str, Any]]) -> CriterionReply:
+def _criterion_reply(entries: Sequence[Mapping[str, Any]]) -> CriterionReply:
     if len(entries) != 1:
         return CriterionReply(missing=Missing.TWICE if entries else Missing.LEFT_OUT)
     said = entries[0].get("verdict")
@@ -514,12 +514,12 @@ async def _asked(asking: JudgeChat, question: str, text: str, wanted: SplitParts
     """Ask for ``wanted``. Questions come from the text alone: the real one is shown only where claims are wanted."""
     sections = [("question", question)] if "claims" in wanted else []
     task = "\n\n".join(["You are given a text.", *(prompt(f"fused_{part}") for part in wanted)])
-    reply = {name: schema for part in wanted for name, schema in _splitting_reply(part, text).items()}
+    reply = {name: schema for part in wanted for name, schema in _split_schema(part, text).items()}
     found = json_of(await asking.ask(task, [*sections, ("text", text)], reply, end)) or {}
     return Split(_claims(found, text), *_questions(found))
 
 
-def _splitting_reply(part: SplitPart, text: str) -> Mapping[str, Schema]:
+def _split_schema(part: SplitPart, text: str) -> Mapping[str, Schema]:
     if part == "questions":
         return {"questions": _QUESTIONS, "noncommittal": BOOLEAN}
     return {"claims": list_schema(_CLAIM, most_claims(text))}

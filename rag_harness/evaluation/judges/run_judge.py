@@ -74,12 +74,12 @@ class RunJudge:
 
     @cached_property
     def chat(self) -> JudgeChat:
-        """The access to its chat model, for a judge that asks one."""
+        """The access to its chat model; a judge that asks none has none."""
         return asking_of(CountedParts(self._parts), shares=True)
 
     @cached_property
     def revision(self) -> str:
-        """The inner judge's revision, that of the rules for marks, and what else its model is asked with."""
+        """The inner judge's revision, the revision of the rules for marks, and what else its model is asked with."""
         request = self._parts.settings.judge_request if self.asks_model else ""
         by = f"+{json_digest(request)[:8]}" if request else ""
         return f"{self.inner.revision}+{REVISIONS['judges/citations'][:8]}{by}"

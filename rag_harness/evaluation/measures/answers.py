@@ -315,7 +315,7 @@ def _is_in(statement: str, chunks: list[str]) -> bool:
     return any(quotable(statement) in chunk for chunk in chunks)
 
 
-class _Spent(RowMeasure):
+class _SpendMeasure(RowMeasure):
     """Lower is better."""
 
     better = "lower"
@@ -331,7 +331,7 @@ class _Spent(RowMeasure):
         raise NotImplementedError
 
 
-class TotalMs(_Spent):
+class TotalMs(_SpendMeasure):
     """Sum of the stages, without waiting for other trials in flight; wall time where no stage is timed."""
 
     called, unit, missing = "total_ms", "ms", "no time"
@@ -340,7 +340,7 @@ class TotalMs(_Spent):
         return row.total_time_ms
 
 
-class RetrievalMs(_Spent):
+class RetrievalMs(_SpendMeasure):
     """Time of the first stage; where trials share a batch, a share of it."""
 
     called, unit, missing, needs = "retrieval_ms", "ms", "no time of a retrieval", ("retrieval",)
@@ -349,7 +349,7 @@ class RetrievalMs(_Spent):
         return row.retrieval_time_ms
 
 
-class RerankMs(_Spent):
+class RerankMs(_SpendMeasure):
     """Time of the reranker; where trials share a batch, a share of it."""
 
     called, unit, missing, needs = "rerank_ms", "ms", "no time of a reranker", ("retrieval",)
@@ -358,7 +358,7 @@ class RerankMs(_Spent):
         return row.rerank_time_ms
 
 
-class LlmMs(_Spent):
+class LlmMs(_SpendMeasure):
     """Time of all stages that asked a model; of a replayed answer, what the recorded calls took."""
 
     called, unit, missing, needs = "llm_ms", "ms", "no time of a model call", ("answer",)
@@ -367,7 +367,7 @@ class LlmMs(_Spent):
         return row.llm_time_ms
 
 
-class TtftMs(_Spent):
+class TtftMs(_SpendMeasure):
     """Time to the first token."""
 
     called, unit, missing, needs = "ttft_ms", "ms", "no streamed answer", ("answer",)
@@ -376,7 +376,7 @@ class TtftMs(_Spent):
         return row.ttft_ms
 
 
-class CostUsd(_Spent):
+class CostUsd(_SpendMeasure):
     """What the calls cost; where the answer was replayed, what the recorded ones cost."""
 
     called, unit, missing, needs = "cost_usd", "usd", "no known price", ("answer",)
@@ -385,7 +385,7 @@ class CostUsd(_Spent):
         return row.cost_usd
 
 
-class PromptTokens(_Spent):
+class PromptTokens(_SpendMeasure):
     """Tokens of the prompts, as the models' servers counted them."""
 
     called, unit, missing, needs = "prompt_tokens", "tokens", "no counted tokens", ("answer",)
@@ -394,7 +394,7 @@ class PromptTokens(_Spent):
         return row.usage.prompt_tokens if row.usage.calls else None
 
 
-class CompletionTokens(_Spent):
+class CompletionTokens(_SpendMeasure):
     """Tokens of the answers, as the models' servers counted them."""
 
     called, unit, missing, needs = "completion_tokens", "tokens", "no counted tokens", ("answer",)
@@ -403,7 +403,7 @@ class CompletionTokens(_Spent):
         return row.usage.completion_tokens if row.usage.calls else None
 
 
-class Tokens(_Spent):
+class Tokens(_SpendMeasure):
     """Tokens of prompts and answers."""
 
     called, unit, missing, needs = "tokens", "tokens", "no counted tokens", ("answer",)

@@ -336,7 +336,7 @@ class RubricMeasure(JudgedMeasure):
         return _share(found)
 
 
-class _Found:
+class _CriterionValue:
     """A criterion with its value in [0, 1] and its explanation."""
 
     def __init__(self, criterion: Criterion, value: float | None, said: str, start: int = -1, end: int = -1) -> None:
@@ -349,17 +349,17 @@ class _Found:
         return {"expectation": self.criterion.text, "kept": kept, "said": self.said, **value, **place}
 
 
-def _of_criterion(criterion: Criterion, said: CriterionVerdict) -> _Found:
+def _of_criterion(criterion: Criterion, said: CriterionVerdict) -> _CriterionValue:
     words = f"“{said.quote}”" if said.quote else said.reason
     value = None if said.value is None else float(said.value >= MEETS_FROM)
-    return _Found(criterion, value, words or "no words of the answer decide it", said.start, said.end)
+    return _CriterionValue(criterion, value, words or "no words of the answer decide it", said.start, said.end)
 
 
-def _of_scale(criterion: Criterion, said: tuple[float | None, str]) -> _Found:
-    return _Found(criterion, *said)
+def _of_scale(criterion: Criterion, said: tuple[float | None, str]) -> _CriterionValue:
+    return _CriterionValue(criterion, *said)
 
 
-def _share(found: Sequence[_Found]) -> Score:
+def _share(found: Sequence[_CriterionValue]) -> Score:
     detail = {"expectations": [each.detail() for each in found]}
     lacking = [each for each in found if each.value is None]
     if lacking:

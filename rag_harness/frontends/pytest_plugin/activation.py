@@ -41,7 +41,7 @@ PLUGIN_OBJECTS: Sequence[tuple[str, str, When]] = (
 )
 """The objects that are registered with pytest: name, class, and where.
 
-They stand in the order of their registration: of two that have one hook, pytest calls the later one first. A name
+They are in the order of their registration: of two that have one hook, pytest calls the later one first. A name
 switches its object off, as in ``-p no:rag_harness.progress``.
 """
 

@@ -307,7 +307,7 @@ def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
         DataChange(pages, rows),
         data.folder,
         file.name if now and not before else "",
-        _changes_code(at, folder, tracked),
+        _changed_code(at, folder, tracked),
     )
 
 
@@ -371,7 +371,7 @@ def _golden_rows(file: Path) -> Mapping[str, object]:
     return {entry.entry_id: repr(entry) for entry in read_golden(file)}
 
 
-def _changes_code(at: Since, folder: Path, tracked: frozenset[str]) -> tuple[str, ...]:
+def _changed_code(at: Since, folder: Path, tracked: frozenset[str]) -> tuple[str, ...]:
     """Return the changed files that may change answers but are not documents."""
     below = at.path_of(folder)
     start = f"{below}/" if below else ""

@@ -98,7 +98,7 @@ class OwnTurns:
         self._users: Lazy[PlayedTurns] = Lazy(self._make_users)
         self._turns: dict[str, dict[str, list[Case]]] = {}
         self._submitted: set[Hashable] = set()
-        self.anew = ServiceSessions(session, self.whole)
+        self.restarted = ServiceSessions(session, self.whole)
 
     def _make_history(self) -> OwnHistory:
         from rag_harness.runs.conversations import OwnHistory
@@ -139,7 +139,7 @@ class OwnTurns:
 
     def session_of(self, trial: Trial, repeat: int = 1) -> Session:
         """Return in what session a turn is asked, where a service keeps the conversation."""
-        return "anew" if self.anew.is_so(trial, repeat) else self.history.session_of(trial, repeat)
+        return "restarted" if self.restarted.is_so(trial, repeat) else self.history.session_of(trial, repeat)
 
     def stored(self, trial: Trial, find: Stored, known: Known) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a turn, if it and all turns before it were asked with the answers that are stored.
@@ -151,7 +151,7 @@ class OwnTurns:
         from rag_harness.runs.trial import TrialOutcome
 
         found = None
-        if trial.id in self._submitted or self.anew.decide(trial, known):
+        if trial.id in self._submitted or self.restarted.decide(trial, known):
             return None
         for turn in self.up_to(trial):
             if turn.id != trial.id and self.history.knows(turn):
@@ -164,7 +164,7 @@ class OwnTurns:
             if asked is None or found is None or not is_asked(found[0], asked):
                 return None
             self.history.take(turn, found[0])
-        self.anew.keep(trial)
+        self.restarted.keep(trial)
         return found if self.ended(trial) is None else None
 
     def _asked_so_far(self, turn: Trial) -> Trial | TrialOutcome | None:
@@ -184,7 +184,7 @@ class OwnTurns:
         def job(turn: Trial) -> Callable[[], Coroutine[Any, Any, TrialOutcome]]:
             return lambda: self._answered(turn, fingerprint, answer)
 
-        self.anew.keep(trial)
+        self.restarted.keep(trial)
         self.submit_in_a_row(trial, lambda turn: turn.id, job)
 
     def submit_in_a_row(

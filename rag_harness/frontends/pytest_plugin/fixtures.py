@@ -36,7 +36,7 @@ class Pipeline:
 def rag_pipeline():
     return Pipeline()
 """
-"""A pipeline of one's own, for a ``conftest.py``."""
+"""A pipeline of one's own in a ``conftest.py``."""
 
 
 @pytest.fixture(scope="session")

@@ -182,7 +182,7 @@ class GateKeeper:
     def print_unselected(self, terminal: pytest.TerminalReporter) -> None:
         """Print which gates were not judged in a run of other tests."""
         if self._unselected:
-            said = f"rag: not judged, for nothing was selected of {self._unselected}"
+            said = f"rag: not judged, because nothing was selected of {self._unselected}"
             write_lines(terminal, [said], yellow=True)
 
     @property

@@ -190,7 +190,7 @@ def suites_of(gate: Gate) -> list[str]:
 
 
 USUAL_CONFIDENCE = 95.0
-"""Confidence in per cent, for a gate that states none when all gates need evidence."""
+"""Confidence in per cent of a gate that states none when all gates need evidence."""
 
 
 def asked(gates: Sequence[Gate], settings: Settings) -> list[Gate]:
@@ -607,7 +607,7 @@ class RunGates:
         if not n:
             return "", False
         begun = self.findings.tables[gate.suite].selected_of({"turn": "1"}) * (1 + len(again))
-        said = f"{n} of {begun} conversations taken out, for their simulated user left its role"
+        said = f"{n} of {begun} conversations taken out, because their simulated user left its role"
         if meets_threshold(n / max(begun, 1), "<=", most):
             return said, False
         return f"{said}: more than {most:.1%} (--rag-max-unmeasured)", True

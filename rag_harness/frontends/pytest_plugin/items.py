@@ -159,7 +159,7 @@ MARKER = "rag_expect"
 _EXAMPLE = '@pytest.mark.rag_expect({"max_words": 80})'
 
 
-class Marked(NamedTuple):
+class MarkedExpectations(NamedTuple):
     """The expectations of one mark, and its place: ``test_rag.py:12``."""
 
     place: str
@@ -170,9 +170,9 @@ class ExpectMarks:
     """Reads each mark once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[pytest.Mark, Marked]] = {}
+        self._known: dict[int, tuple[pytest.Mark, MarkedExpectations]] = {}
 
-    def of(self, node: pytest.Item) -> list[Marked]:
+    def of(self, node: pytest.Item) -> list[MarkedExpectations]:
         """Return the expectations of each mark of a test, its class and its module.
 
         Raises:
@@ -180,7 +180,7 @@ class ExpectMarks:
         """
         return [self._marked(each, mark) for each, mark in node.iter_markers_with_node(MARKER)]
 
-    def _marked(self, node: Any, mark: pytest.Mark) -> Marked:
+    def _marked(self, node: Any, mark: pytest.Mark) -> MarkedExpectations:
         if id(mark) not in self._known:
             # The mark is kept too: otherwise another one could get its id.
             self._known[id(mark)] = mark, _read(node, mark)
@@ -192,11 +192,11 @@ def is_marked_itself(node: pytest.Item) -> bool:
     return any(mark.name == MARKER for mark in node.own_markers)
 
 
-def _read(node: Any, mark: pytest.Mark) -> Marked:
+def _read(node: Any, mark: pytest.Mark) -> MarkedExpectations:
     from rag_harness.records.expectations import checked_expectations as checked
 
     place = place_of(node)
-    return Marked(place, checked(_raw(mark, place), f"{place}: {MARKER}"))
+    return MarkedExpectations(place, checked(_raw(mark, place), f"{place}: {MARKER}"))
 
 
 def _raw(mark: pytest.Mark, place: str) -> Any:

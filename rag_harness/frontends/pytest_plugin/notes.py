@@ -221,7 +221,7 @@ def first_answers_said(noises: Sequence[Noise], gates: Sequence[Gate]) -> Iterat
     if most < 2 or (on_answers and all(gate.over is not None for gate in on_answers)):
         return
     others = any(gate.over is not None for gate in on_answers)
-    gated = ", and gates that are no promise over repeats," if others else " and gates" if on_answers else ""
+    gated = ", and gates that are not promises over repeats," if others else " and gates" if on_answers else ""
     yield f"figures{gated} are of the first of {most} answers to a question; -v compares them"
 
 

@@ -156,7 +156,7 @@ def _check_ini(config: pytest.Config) -> None:
             refuse_removed(f"{config.inipath}: {key}", key.removeprefix("rag_"))
         if key.startswith("rag_") and not _is_declared(config, key):
             near = meant(key, [f"rag_{each.name}" for each in options()])
-            raise SettingsError(f"{config.inipath}: {key} is no option.{near} pytest --help has all.")
+            raise SettingsError(f"{config.inipath}: {key} is not an option.{near} pytest --help has all.")
 
 
 def _is_declared(config: pytest.Config, key: str) -> bool:

@@ -140,12 +140,12 @@ class Repeats:
         own = repeat_fingerprint(self._session.identities.fingerprint(experiment), repeat)
         stored, name = self._kit.stored.get(), repeat_name(trial.experiment, repeat)
         is_asked = self._session.identities.looks_at_earlier_turns(experiment)
-        self._own_turns.anew.decide(
+        self._own_turns.restarted.decide(
             trial,
             lambda turn: stored.last(name, own, turn.case.query.query_id, of_any_run=is_asked),
             repeat,
         )
-        self._own_turns.anew.keep(trial, repeat)
+        self._own_turns.restarted.keep(trial, repeat)
         with self._own_turns.noting(replace(trial, experiment=name), own):
             return await self._job(trial, experiment, repeat, self._own_turns.session_of(trial, repeat))()
 
@@ -159,13 +159,13 @@ class Repeats:
         measures = self._session.wanted.judged_measures(trial.experiment)
         name, query_id = repeat_name(trial.experiment, repeat), trial.case.query.query_id
         own = repeat_fingerprint(fingerprint, repeat)
-        stored = self._stored(trial, name, own) if in_session != "anew" else None
+        stored = self._stored(trial, name, own) if in_session != "restarted" else None
         left = self._kit.stored.get().scores_left_of(TrialId(name, query_id))
         if stored is not None and not measures:
             return _taken(*stored, left)  # no workplace here: it might open a cluster for nothing
         repeating = self._repeating.get()
         # Opening the workplace has brought what nodes had, so the files may have the row now.
-        stored = stored or (self._stored(trial, name, own) if in_session != "anew" else None)
+        stored = stored or (self._stored(trial, name, own) if in_session != "restarted" else None)
 
         async def job() -> RepeatedTrial:
             row, earlier = stored or (

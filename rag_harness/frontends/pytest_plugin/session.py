@@ -216,8 +216,8 @@ class Histories:
         kept = without_history(experiment)
         if is_own_name(experiment) and self.session_of(kept) is not None:
             raise SettingsError(
-                f"{experiment!r} is no experiment: {kept} keeps conversations itself, so its own answers are always "
-                f"their history. Name it {kept}."
+                f"{experiment!r} is not an experiment: {kept} keeps conversations itself, so its own answers are "
+                f"always their history. Name it {kept}."
             )
 
     def _recorded(self, experiment: str) -> Iterator[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # On config.
 
 SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
-"""The state of the run. It is there once the suite has used the plugin; so are the next two."""
+"""The state of the run. It is there once the suite has used the plugin; the next two are there then, too."""
 TRIALS: pytest.StashKey[TrialRunner] = pytest.StashKey()
 OWED: pytest.StashKey[ExperimentExpectations] = pytest.StashKey()
 RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()

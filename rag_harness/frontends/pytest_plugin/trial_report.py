@@ -241,7 +241,7 @@ def _broken_exports(config: pytest.Config) -> Mapping[str, int] | None:
 # Why trials of a run were not asked: the budget was spent, a turn failed, their tests were skipped.
 
 _NEVER_RUN = "[NOTRUN]"
-"""Stands in what pytest says of a test with ``xfail(run=False)``."""
+"""Is in what pytest says of a test with ``xfail(run=False)``."""
 _BUDGET = "budget: "
 
 

@@ -186,7 +186,7 @@ MOST_AHEAD = 256
 LONGEST_ROW = 8
 """How many turns of a conversation count as one trial there, where each is asked after the one before it."""
 FEWEST_AHEAD = 4
-"""The same limit, at least, for a run that may stop early: trials beyond the stop are paid for and not used."""
+"""The same limit, at least, where a run that may stop early: trials beyond the stop are paid for and not used."""
 
 
 class Prefetch:

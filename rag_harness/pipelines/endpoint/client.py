@@ -440,6 +440,6 @@ def _is_of_another_session(request: Request, found: Recorded) -> bool:
     """Return whether a later turn could not go on from a recording: the service has answered it in another session."""
     if request.talk is None:
         return False
-    if session_of_turn.get() == "anew":
+    if session_of_turn.get() == "restarted":
         return True
     return not request.talk.is_first and found.session != json.dumps(request.talk.session)

@@ -280,13 +280,13 @@ class ResponseDecoder(Protocol):
 def decoder_of(spec: EndpointSpec, kind: str) -> ResponseDecoder:
     """Return the collector for an answer of content type ``kind``."""
     if "event-stream" not in kind:
-        return _Whole(spec.name, kind)
+        return _JsonDecoder(spec.name, kind)
     if spec.kind == "openai":
         return ChatChunks(spec.name)
     return Messages(spec.name) if spec.kind == "mcp" else NamedEvents(spec.name, spec.stream)
 
 
-class _Whole:
+class _JsonDecoder:
     """Collects an answer that is one JSON."""
 
     first: float | None = None

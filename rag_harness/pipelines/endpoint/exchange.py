@@ -195,7 +195,7 @@ class Exchange:
 
     async def _parts(self, response: httpx2.Response, heard: ResponseDecoder | None) -> AsyncIterator[bytes]:
         # A response closes itself at its end, and closing charges the call. The usage must be read before that.
-        held = httpx2.Response(response.status_code, headers=response.headers, stream=_Held(response))
+        held = httpx2.Response(response.status_code, headers=response.headers, stream=_UnclosedStream(response))
         async for part in held.aiter_bytes():
             if heard is not None:
                 heard.add(part)
@@ -213,7 +213,7 @@ def _json_or_none(content: bytes) -> Any:
         return None
 
 
-class _Held(httpx2.AsyncByteStream):
+class _UnclosedStream(httpx2.AsyncByteStream):
     """The bytes of a response, without closing it."""
 
     def __init__(self, response: httpx2.Response) -> None:

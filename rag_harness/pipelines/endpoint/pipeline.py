@@ -150,7 +150,7 @@ class EndpointRetriever:
     """
 
     def __init__(self, answer: Answer, run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        self.shared, self._run = _Asked(answer), run
+        self.shared, self._run = _ServiceCall(answer), run
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
         """Return the contexts of the answer, in its order, ``k`` at most."""
@@ -158,7 +158,7 @@ class EndpointRetriever:
         return list(hits)
 
 
-class _Asked:
+class _ServiceCall:
     """Asks the service on the loop of the trials, in the same way as shared stages."""
 
     def __init__(self, answer: Answer) -> None:

@@ -314,7 +314,7 @@ def judge(
         # The answers are a sample, even where the cases are all that there are. The bounds of cases like these hold for
         # these cases, too: they allow for other cases besides other answers.
         rules = replace(rules, population="like")
-    ways = _Ways(correct, rules, unit)
+    ways = _VerdictRules(correct, rules, unit)
 
     def judged(part: Gate) -> Verdict:
         verdict = _judged(part, suites, partial, baseline or {}, ways)
@@ -329,7 +329,7 @@ def judge(
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
+class _VerdictRules:
     """The rules and functions by which values become a verdict."""
 
     correct: Correct
@@ -355,7 +355,7 @@ def _judged(
     suites: Mapping[str, SuiteScores],
     partial: bool,
     baseline: Mapping[str, SuiteScores],
-    ways: _Ways,
+    ways: _VerdictRules,
 ) -> Verdict:
     mine = suites.get(gate.suite)
     if mine is None or not mine.selected_of({}):
@@ -415,7 +415,7 @@ def _not_comparable(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: R
     return Verdict(gate, "failed", reason=why)
 
 
-def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Ways) -> Verdict:
+def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _VerdictRules) -> Verdict:
     found = scores.values(gate.measure, dict(gate.slice))
     values = list(found.values())
     if problem := unusable(gate, values, [scores]):
@@ -438,7 +438,9 @@ def _counted(verdict: Verdict, scores: SuiteScores) -> Verdict:
     return replace(verdict, of=of, declined=declined_of(left_out))
 
 
-def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference, ways: _Ways) -> Verdict:
+def _against_other(
+    gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference, ways: _VerdictRules
+) -> Verdict:
     from rag_harness.stats.inputs import differences, in_both
 
     ours, others = (scores.values(gate.measure, dict(gate.slice)) for scores in (mine, theirs))
@@ -473,7 +475,7 @@ def _weighed(
     threshold: float,
     found: ValuesAndTarget,
     remarks: tuple[bool, str],
-    ways: _Ways,
+    ways: _VerdictRules,
 ) -> Verdict:
     """Return the verdict by the value, with its interval, or by evidence where the gate asks for that."""
     value, (lost, reason) = _aggregate(gate, values), remarks

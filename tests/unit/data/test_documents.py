@@ -367,7 +367,7 @@ def test_every_file_that_cannot_be_read_is_named_and_the_way_on(folder: Path) ->
     with pytest.raises(DataError) as caught:
         read_knowledge_base(folder)
     e, f, g, remedy = str(caught.value).splitlines()
-    assert e.startswith(f"{folder / 'e.pdf'}: is not PDF. Remove it")
+    assert e.startswith(f"{folder / 'e.pdf'}: is not a PDF. Remove it")
     assert f.startswith(f"{folder / 'f.txt'}: holds NUL bytes")
     assert g == f"{folder / 'g.md'}: not UTF-8 at byte 3. Save the file as UTF-8."
     assert remedy.endswith("leave them out of the run: --rag-unreadable=skip")

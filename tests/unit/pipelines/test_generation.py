@@ -349,7 +349,7 @@ PROMPTS = Prompts("system", "{context} {question}")
         (Part(ERROR), Part(), Part(), "retrieve", 0, 0),
         (Part(), Part(ERROR), Part(), "rerank", 3, 0),
         (Part(), Part(), Part(ERROR), "generate", 3, 2),
-        (Part(), Part(), Part(text="not JSON"), "parse", 3, 2),
+        (Part(), Part(), Part(text="no JSON"), "parse", 3, 2),
     ],
     ids=["retrieve", "rerank", "generate", "parse"],
 )

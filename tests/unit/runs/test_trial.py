@@ -325,7 +325,7 @@ def traced(score: float, error: Exception) -> Callable[[Query], Any]:
 
 
 def test_what_was_done_before_the_failure_is_kept() -> None:
-    row = row_of(outcome(Async(traced(0.5, ModelOutputError("not JSON", raw="hm")))))
+    row = row_of(outcome(Async(traced(0.5, ModelOutputError("no JSON", raw="hm")))))
     assert (row.why, row.raw_output, row.llm_answer) == ("generate: ModelOutputError: no JSON", "hm", "")
     assert [chunk.chunk_id for chunk in row.retrieved_chunks] == ["returns.md#chunk_0"]
     assert row.retrieval_time_ms is not None

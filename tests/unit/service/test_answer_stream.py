@@ -501,7 +501,7 @@ def test_nothing_of_other_keys_is_shown(reply: Any, said: str) -> None:
         ('{"deep": ' + "[" * 10_000 + "]" * 10_000 + ', "answer": "yes"}', "yes"),
         (" " * 10_000 + '{"answer": "yes"}', "yes"),
     ],
-    ids=["key escaped", "open", "cut off", "twice", "prose", "thought", "not JSON", "a list", "deep", "blanks"],
+    ids=["key escaped", "open", "cut off", "twice", "prose", "thought", "no JSON", "a list", "deep", "blanks"],
 )
 def test_what_is_read_of_other_replies(reply: str, said: str) -> None:
     assert read(list(reply)) == read([reply]) == said

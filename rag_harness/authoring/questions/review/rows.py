@@ -222,7 +222,7 @@ def chosen_rows(
     return [number for number in numbers if only in ("", state_of(rows[number]))]
 
 
-class _Whole(NamedTuple):
+class _ConversationLine(NamedTuple):
     """A line that holds a whole conversation, as it was read."""
 
     line: str
@@ -243,12 +243,12 @@ class FileLines:
     def __init__(self, lines: Iterable[str] = ()) -> None:
         self.rows: list[QueryRow] = []
         self._own: list[str] = []
-        self._wholes: dict[str, _Whole] = {}
+        self._wholes: dict[str, _ConversationLine] = {}
         for line in lines:
             raw = read_json(line)
             rows = rows_of_line(raw)
             if "turns" in raw:
-                self._wholes[str(raw["conversation"])] = _Whole(line, raw, rows)
+                self._wholes[str(raw["conversation"])] = _ConversationLine(line, raw, rows)
             self.rows += rows
             self._own += map(line_of, rows) if "turns" in raw else [line]
 

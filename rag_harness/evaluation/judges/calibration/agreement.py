@@ -118,7 +118,7 @@ def save_calibration(folder: Path, calibration: Calibration) -> Path:
         DataError: the name is not a file name.
     """
     if not _NAME.fullmatch(calibration.name):
-        raise DataError(f"--name {calibration.name!r} is no name: letters, digits, '.', '_' and '-' only.")
+        raise DataError(f"--name {calibration.name!r} is not a name: letters, digits, '.', '_' and '-' only.")
     content = calibration.model_dump(mode="json")
     labels = [json.dumps(label, ensure_ascii=False) for label in content.pop("labels")]
     head = json.dumps(content, ensure_ascii=False, indent=1).removesuffix("\n}")
@@ -292,7 +292,7 @@ def _check(labels: Sequence[AnswerLabel]) -> None:
     if beyond:
         first = beyond[0]
         raise DataError(
-            f"{first.where}: human: {first.human:g} is no verdict of 0 or 1 and no rating between them "
+            f"{first.where}: human: {first.human:g} is neither a verdict of 0 or 1 nor a rating between them "
             f"({len(beyond)} of {len(labels)} labels). Name the scale of your ratings: --scale 1:5."
         )
 

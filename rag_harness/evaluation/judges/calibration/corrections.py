@@ -78,7 +78,7 @@ def calibration_of(scores: ExperimentScores, calibrations: Sequence[Calibration]
     """
     same = [each for each in calibrations if each.measure == scores.measure]
     if not same:
-        why = f"no calibration of {scores.measure}: nobody has held its judge against people"
+        why = f"no calibration of {scores.measure}: its judge was not compared with people"
         raise DataError(f"{why}. Label answers (rag-harness judge sample), then: {CALIBRATE_AGAIN}")
     fitting = [each for each in same if each.judge.author == scores.author and each.version == scores.version]
     if fitting:
@@ -86,7 +86,7 @@ def calibration_of(scores: ExperimentScores, calibrations: Sequence[Calibration]
     latest = max(same, key=lambda each: each.date)
     differing = _differing(latest, scores)
     raise DataError(
-        f"{latest.name}.json is of another judge: {differing}. Hold this one against people: {CALIBRATE_AGAIN}"
+        f"{latest.name}.json is of another judge: {differing}. Compare this one with people: {CALIBRATE_AGAIN}"
     )
 
 

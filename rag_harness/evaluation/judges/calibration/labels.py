@@ -189,7 +189,7 @@ class AnswerLabel:
         return self.experiment, self.query_id
 
 
-class _Line(BaseModel):
+class _LabelLine(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
     experiment: _Text = ""
     query_id: _Text = ""
@@ -205,7 +205,7 @@ class _Line(BaseModel):
     revision: _Text = ""
 
     @model_validator(mode="after")
-    def _named(self) -> _Line:
+    def _named(self) -> _LabelLine:
         if not (self.item or self.id or (self.experiment and self.query_id)):
             raise ValueError("names no answer: give experiment and query_id of its row, or an id of its own")
         return self
@@ -267,7 +267,7 @@ def scaled(labels: Sequence[AnswerLabel], low: float, high: float) -> list[Answe
 
 def _label(found: FileLine, key: Path | None, problems: list[str]) -> AnswerLabel | None:
     try:
-        line = _Line.model_validate(found.values)
+        line = _LabelLine.model_validate(found.values)
     except ValidationError as error:
         problems += [f"{found.where}: {_said(each)}" for each in error.errors()]
         return None
@@ -284,7 +284,7 @@ def _label(found: FileLine, key: Path | None, problems: list[str]) -> AnswerLabe
     )
 
 
-def _row_of(line: _Line, found: FileLine, key: Path | None) -> tuple[str, str]:
+def _row_of(line: _LabelLine, found: FileLine, key: Path | None) -> tuple[str, str]:
     if line.experiment and line.query_id:
         return line.experiment, line.query_id
     return ("", line.id) if line.id else key_of(line.item, found.file, key)
@@ -318,7 +318,7 @@ def at_most(problems: Sequence[str]) -> list[str]:
 # Joins the scores of ``rag-harness judge score`` with labels of the same answers.
 
 
-class _JudgedAnswersLine(BaseModel):
+class _JudgedAnswer(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
     id: Any
     judge: str
@@ -334,7 +334,7 @@ def with_scores(labels: Sequence[AnswerLabel], file: Path, measure: str) -> list
         DataError: the file is missing or malformed, or lacks a labelled answer.
     """
     problems: list[str] = []
-    said = _judged_answers_read(file, problems)
+    said = _read_judged_answers(file, problems)
     problems += [
         f"{label.where}: {label.query_id!r} is not among the {len(said)} answers of {file}: judge it, too"
         for label in labels
@@ -345,18 +345,18 @@ def with_scores(labels: Sequence[AnswerLabel], file: Path, measure: str) -> list
     return [label if label.experiment else _with(label, said[label.query_id], measure) for label in labels]
 
 
-def _judged_answers_read(file: Path, problems: list[str]) -> Mapping[str, _JudgedAnswersLine]:
-    said: dict[str, _JudgedAnswersLine] = {}
+def _read_judged_answers(file: Path, problems: list[str]) -> Mapping[str, _JudgedAnswer]:
+    said: dict[str, _JudgedAnswer] = {}
     for found in read_lines(file, problems):
         try:
-            line = _JudgedAnswersLine.model_validate(found.values)
+            line = _JudgedAnswer.model_validate(found.values)
             said[str(line.id)] = line
         except ValidationError as error:
             problems.append(f"{found.where}: no line of rag-harness judge score: {first_problem(error)}")
     return said
 
 
-def _with(label: AnswerLabel, line: _JudgedAnswersLine, measure: str) -> AnswerLabel:
+def _with(label: AnswerLabel, line: _JudgedAnswer, measure: str) -> AnswerLabel:
     return replace(label, score=line.scores.get(measure), author=Author(line.judge, line.model, line.revision))
 
 
@@ -547,7 +547,7 @@ def write_sheet(prefix: Path, items: Sequence[Item], rows: Mapping[Item, Experim
         if file.exists():
             raise DataError(f"{file} is there already and may hold labels. Name another sheet with -o NAME.")
     named = {f"a{number:0{len(str(len(items)))}}": item for number, item in enumerate(items, 1)}
-    write_atomically(files[0], _sample_csv(named, rows).encode("utf-8-sig"))
+    write_atomically(files[0], _sheet_csv(named, rows).encode("utf-8-sig"))
     write_atomically(files[1], (line.encode() for line in _jsonl(named, rows)))
     write_key(files[2], named)
     return files
@@ -574,7 +574,7 @@ def _jsonl(named: Mapping[str, Item], rows: Mapping[Item, ExperimentResult]) -> 
         yield json.dumps(dict(zip(SHEET_COLUMNS, _cells(name, rows[item]), strict=True)), ensure_ascii=False) + "\n"
 
 
-def _sample_csv(named: Mapping[str, Item], rows: Mapping[Item, ExperimentResult]) -> str:
+def _sheet_csv(named: Mapping[str, Item], rows: Mapping[Item, ExperimentResult]) -> str:
     text = StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(SHEET_COLUMNS)

@@ -280,7 +280,7 @@ def encode(passage: ReadPassage, pieces_of: PiecesOf) -> Encoded:
         return Encoded(text, empty, np.zeros(0, np.float32), passage.fields, passage.structured)
     pieces = pieces_of(text.text, _borders(text))
     if not np.isfinite(pieces.vectors).all():
-        raise ModelOutputError(f"The vectors of {text.text[:60]!r} hold values that are no numbers.")
+        raise ModelOutputError(f"The vectors of {text.text[:60]!r} hold values that are not numbers.")
     vectors, rarest = _by_word(pieces, text.spans)
     return Encoded(text, vectors.astype(np.float16), weights_of(text, rarest), passage.fields, passage.structured)
 

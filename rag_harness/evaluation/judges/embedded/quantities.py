@@ -97,7 +97,7 @@ CURRENCIES = frozenset(_CURRENCIES.values())
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _BETWEEN = word_set("full whole calendar consecutive more further additional extra paid working business")
 _TENS = frozenset(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"))
-_QUANTITIES_MARKER = re.compile(r"^[^\S\n]*(?:[-*•][^\S\n]*)?\(?(?:\d{1,3}|[a-zA-Z])[.):]\s", re.M)
+_ITEM_MARKER = re.compile(r"^[^\S\n]*(?:[-*•][^\S\n]*)?\(?(?:\d{1,3}|[a-zA-Z])[.):]\s", re.M)
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _DAY_FIRST = re.compile(r"\b(\d{1,2})([./])(\d{1,2})\2((?:19|20)\d{2})\b")
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.]\d{2})?\s*(?:[ap]\.?m\b\.?)|\b\d{1,2}:\d{2}\b", re.I)
@@ -147,7 +147,7 @@ class Quantity:
 def quantities(text: str) -> tuple[Quantity, ...]:
     """Return the quantities of a text in their order, without times of day, citations and numbers of list items."""
     plain = digits = in_digits(text)
-    for hidden in (CITED, _QUANTITIES_MARKER, _CLOCK, ALL_WEEK):
+    for hidden in (CITED, _ITEM_MARKER, _CLOCK, ALL_WEEK):
         plain = hidden.sub(lambda found: " " * len(found[0]), plain)
     found = tuple(_quantities(plain))
     return found if digits == text else tuple(replace(one, written=in_words(text, one.written)) for one in found)

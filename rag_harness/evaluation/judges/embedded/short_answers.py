@@ -44,7 +44,7 @@ FOUND = 0.5
 _RIVAL = 0.9
 """Least share of the best statement's weight for another one to count beside it."""
 _BEFORE = 0.6
-"""What a term counts that stands in the sentence before, or in a heading."""
+"""What a term counts that is in the sentence before, or in a heading."""
 _UPPER = (
     r"(?:under|below|less than|fewer than|up to|at most|within|no more than|not more than|maximum(?: of)?"
     r"|younger than|a limit of)"
@@ -251,7 +251,7 @@ RIGHT, WRONG = 0.95, 0.05
 _MARGIN_OF_PHRASES = 0.3
 """Least margin by which other clauses fit better, where a phrase is found wrong: it may be in words of its own."""
 _SURE = 0.65
-"""Least share of a question that a statement has, for a yes or no against it to be found wrong."""
+"""Least share of a question that a statement has where a yes or no against it is found wrong."""
 _FEW = 4
 """Most words of a phrase that ends with a full stop; longer ones are sentences, unless they begin as a phrase."""
 _OPENS_PHRASE = re.compile(

@@ -70,7 +70,7 @@ _OPENERS = frozenset(
     customer customers government people
     """.split()  # noqa: SIM905
 )
-"""Words that begin a sentence and are no names, also before a name."""
+"""Words that begin a sentence and are not names, also before a name."""
 _NO_NAME = ("ly", "s", "ing", "ed")
 _OTHER = 0.3
 """Least similarity of a sentence whose name counts as replaced by another."""
@@ -366,7 +366,7 @@ _LEAST = 0.75
 """Least share of the rest of a claim in the sentence that has the opposite."""
 _ELSEWHERE = 0.5
 """Share of the rest in a sentence that has the claim's own word, from which that sentence may be the one meant."""
-_OPPOSITES_FEWEST = 2
+_FEWEST_SHARED_TERMS = 2
 """Least content words of the rest."""
 _PLACED = frozenset(("before", "after"))
 """Function words that are compared, with the word behind them."""
@@ -426,7 +426,7 @@ def _opposite_word(claim: Sentence, known: KnownSentences) -> str:
         if not senses(word) or (word in STOPWORDS and word not in _PLACED):
             continue
         rest = claim.stems - {stem(word)}
-        if len(rest) < _OPPOSITES_FEWEST:
+        if len(rest) < _FEWEST_SHARED_TERMS:
             continue
         if any(_has(word, one) and share_among(rest, one.stems) >= _ELSEWHERE for one in known.sentences):
             continue
@@ -515,7 +515,7 @@ def _contradicted(
         passage = passages[one.second.text].text
         claimed, stated = text.text[one.first.start : one.first.end], passage[one.second.start : one.second.end]
         ours, theirs = in_words(claimed, ours), in_words(stated, theirs)
-        if _absent_has(ours, stated, passage):
+        if _has_number_or_year(ours, stated, passage):
             continue
         texts = [each.text for each in passages]
         if is_stated(ours, texts) and (times(ours) or not _is_strict(ours, texts) or is_stated(ours, [theirs])):
@@ -526,7 +526,7 @@ def _contradicted(
     return ""
 
 
-def _absent_has(said: str, stated: str, passage: str) -> bool:
+def _has_number_or_year(said: str, stated: str, passage: str) -> bool:
     """Return whether the statement has the number, too, or the passage the year: then it says no other one instead."""
     if _YEAR.fullmatch(said):
         return re.search(rf"\b{said}\b", passage) is not None

@@ -235,11 +235,11 @@ _BESIDE = 0.5
 _EARLIER, _LATER = 0.8, 0.2
 """What it counts for a value in a later clause, which may leave it out, and for one in an earlier clause."""
 _ABOVE = 0.4
-"""What a word counts that stands in the sentence before, or in a heading."""
+"""What a word counts that is in the sentence before, or in a heading."""
 MARGIN = 0.1
 """Least difference, as a share of the question's weight, of the best value to any other one."""
 LEAST_FIT = 0.3
-"""Least share of the question's weight, for a value that has no rival."""
+"""Least share of the question's weight for a value that has no rival."""
 
 
 class ValuePlace(NamedTuple):
@@ -402,7 +402,7 @@ def terms_of(text: str, without: AskedTerms) -> list[str]:
 
 
 _SURE = 0.25
-"""Least margin by which another value fits a sentence better, for the sentence's own to be that of something else."""
+"""Least margin by which another value fits a sentence better where the sentence's own belongs to something else."""
 _MOST_WORDS = 16
 """Most words of a sentence that is read for that: longer ones say several things."""
 

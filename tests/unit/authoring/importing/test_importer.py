@@ -402,7 +402,7 @@ def test_hotpot_has_its_supporting_sentences_as_evidence(importing: Importing, c
 def test_what_hotpot_does_not_have_is_named(importing: Importing) -> None:
     row = {"question": ASKED, "answer": "45 days", "context": [["Rugs", ["No."]]]}
     found = importing("hotpot.json", json.dumps([row]))
-    assert (found.status, "1 × context: items that are not text" in found.said) == (1, True)
+    assert (found.status, "1 × context: items that are neither" in found.said) == (1, True)
     found = importing("hotpot.json", json.dumps([{**row, "supporting_facts": [["Rugs", 7], ["Gone", 0]]}]))
     assert (found.status, "2 × a supporting fact that no paragraph" in found.said) == (1, True)
 

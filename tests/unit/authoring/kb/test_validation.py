@@ -109,8 +109,8 @@ def test_text_that_was_meant_as_a_link(kb: Kb) -> None:
     kb.pages["shipping.md"] += "\n[x](my page.md) and [y][nowhere], but not a[0][1]\n"
     advice = "Write [text](file.md), a target with blanks as <my file.md>, or define the reference."
     assert kb.errors() == [
-        f"markdown: KB/shipping.md:11: '[x](my page.md)' is shown as text, not as a link.  {advice}",
-        f"markdown: KB/shipping.md:11: '[y][nowhere]' is shown as text, not as a link.  {advice}",
+        f"markdown: KB/shipping.md:11: '[x](my page.md)' is shown as text, not as a link. {advice}",
+        f"markdown: KB/shipping.md:11: '[y][nowhere]' is shown as text, not as a link. {advice}",
     ]
 
 

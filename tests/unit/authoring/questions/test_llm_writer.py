@@ -391,7 +391,7 @@ def test_a_fault_is_named_with_its_turn_and_asked_again(turns: list[Turn], named
     assert named in again[0][-1].content
 
 
-@pytest.mark.parametrize("said", ["", "not JSON", "{", '{"turns": 3}', '{"turns": [3]}', "{" + '"a":[' * 5_000, "[]"])
+@pytest.mark.parametrize("said", ["", "no JSON", "{", '{"turns": 3}', '{"turns": [3]}', "{" + '"a":[' * 5_000, "[]"])
 def test_what_is_no_conversation_is_dropped_after_three_tries(said: str) -> None:
     model = ConversationModel(lambda _: said)
     found = ask_for_conversations(model)

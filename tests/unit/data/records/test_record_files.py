@@ -209,7 +209,7 @@ def test_a_file_that_is_cut_is_named_with_its_line(
     text = json.dumps(written, indent=indent)
     (tmp_path / "q.json").write_text(text[: int(len(text) * cut)])
     assert refused(tmp_path / "q.json").startswith("q.json")
-    assert "not JSON" in refused(tmp_path / "q.json")
+    assert "no JSON" in refused(tmp_path / "q.json")
 
 
 @pytest.mark.parametrize("second", ["question,answer", "Query,Ground Truth"])

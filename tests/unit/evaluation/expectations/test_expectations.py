@@ -530,7 +530,7 @@ def test_its_version_is_that_of_what_is_asked_and_of_nothing_else(tmp_path: Path
         ('criteria = [{text = "x", weight = nan}]', "weight is nan"),
         ('criteria = [{text = "x", weight = true}]', "weight is True"),
         ('criteria = [{text = "x", must = 1}]', "must is 1. Write true or false"),
-        ('criteria = ["x", "y", "x"]', "'x' stands there twice"),
+        ('criteria = ["x", "y", "x"]', "'x' is there twice"),
         (f'criteria = ["{"word " * 151}"]', "151 words; at most 150"),
         (f"criteria = {[str(n) for n in range(MOST_CRITERIA + 1)]}", f"{MOST_CRITERIA + 1} criteria; at most"),
         ('scales = [{text = "x", levels = ["a"]}]', "levels are 2 to 7 texts"),

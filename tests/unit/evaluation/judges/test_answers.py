@@ -108,7 +108,7 @@ def test_where_no_judgement_can_succeed_no_more_are_asked_for() -> None:
 def test_what_is_asked_for_is_judged() -> None:
     assert [part.name for part in AskedMeasures(["hri", "faithfulness"]).parts] == ["faithfulness", "answer_relevancy"]
     for names, message in (
-        (["recall@5"], "'recall@5' is no judged measure. Judged are: answer_correctness, "),
+        (["recall@5"], "'recall@5' is not a judged measure. Judged are: answer_correctness, "),
         (["gmean"], "Did you mean 'g_mean'"),
         ([], "No measure is named. Judged are: answer_correctness, "),
     ):
@@ -238,7 +238,7 @@ def test_every_problem_is_named_with_its_line(tmp_path: Path) -> None:
         "1: question: Field required",
         "1: contexts: Field required",
         "1: answer: Field required",
-        "2: ground_truths is no field that is read. Did you mean 'ground_truth'? Else call it otherwise.",
+        "2: ground_truths is not a field that is read. Did you mean 'ground_truth'? Else call it otherwise.",
         "4: question: String should have at least 1 character",
         "4: contexts: Input should be a valid array",
         "4: answer: Input should be a valid string",

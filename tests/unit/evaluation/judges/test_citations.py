@@ -238,7 +238,7 @@ def test_they_share_the_call_of_faithfulness_three_for_all_and_four_at_most() ->
     chat = Chat()
     scores(of(chat), CITED, *names)
     assert sorted(chat.kinds) == ["claims+questions", "supported", "useful"]
-    failing = Chat(supported=["not JSON"], useful=["not JSON"], claims_and_questions=[{}])
+    failing = Chat(supported=["no JSON"], useful=["no JSON"], claims_and_questions=[{}])
     scores(of(failing), CITED, *names)
     assert len(failing.asked) <= 4
 
@@ -281,7 +281,7 @@ ONE = replace(ROW, answer=f"{RETURNS} [Source 1]")
         ({"verdicts": [{**_VERDICT, "support": "all"}]}, "not the JSON"),
         ({"verdicts": [{**_VERDICT, "needs_source": "yes"}]}, "a verdict that it was not offered"),
         ({"verdicts": []}, "gave no verdict"),
-        ("not JSON", "not the JSON"),
+        ("no JSON", "not the JSON"),
     ],
 )
 def test_what_cannot_be_read_is_asked_once_more_and_then_has_no_score(reply: Any, reason: str) -> None:
@@ -300,7 +300,7 @@ def test_a_quote_that_is_not_in_the_source_is_said_and_not_shown() -> None:
     chat = Chat(supported=[_by(quote="Returns cost nothing.")])
     source = scores(of(chat), ONE, "citation_support")["citation_support"].detail["claims"][0]["sources"][0]
     assert "quote" not in source
-    assert source["reason"] == "the words that the judge quoted do not stand in the source"
+    assert source["reason"] == "the words that the judge quoted are not in the source"
     folded = Chat(supported=[_by(quote="free  for\nthirty days")])
     source = scores(of(folded), ONE, "citation_support")["citation_support"].detail["claims"][0]["sources"][0]
     assert source["quote"] == "free for thirty days"

@@ -92,9 +92,9 @@ def test_three_calls_two_in_a_row_for_cp_f_and_ar() -> None:
 
 
 _BAD: dict[str, list[Any]] = {
-    "claims_and_questions": ["not JSON", {"claims": ["x"], "questions": [], "noncommittal": False}, {}],
-    "supported": ["not JSON", {"verdicts": []}],
-    "useful": ["not JSON", {"verdicts": []}],
+    "claims_and_questions": ["no JSON", {"claims": ["x"], "questions": [], "noncommittal": False}, {}],
+    "supported": ["no JSON", {"verdicts": []}],
+    "useful": ["no JSON", {"verdicts": []}],
 }
 
 
@@ -301,7 +301,7 @@ def test_a_cosine_that_is_no_number_gives_no_relevancy() -> None:
     chat = Chat(questions=[{"questions": ["a?", "b?", "c?"], "noncommittal": False}])
     relevancy = asyncio.run(opinion(chat, asks=["relevancy"], vectors=vectors).relevancy())
     assert relevancy.value is None
-    assert relevancy.reason == "a cosine is no number: the embedder gave a vector without a length"
+    assert relevancy.reason == "a cosine is not a number: the embedder gave a vector without a length"
     assert relevancy.detail["cosines"][1] is None
 
 

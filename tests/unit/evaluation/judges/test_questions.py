@@ -118,7 +118,7 @@ def test_the_place_is_that_in_the_answer_with_its_marks() -> None:
         ([[one(1, "perhaps")]] * 2, None, "not offered"),
         ([[one(1, True)]] * 2, None, "not offered"),
         ([[one(1, "Not  Met")]], 0.0, ""),
-        (["not JSON"] * 2, None, "not the JSON"),
+        (["no JSON"] * 2, None, "not the JSON"),
     ],
 )
 def test_what_is_no_verdict_is_none_with_the_reason(replies: list[Any], value: float | None, reason: str) -> None:

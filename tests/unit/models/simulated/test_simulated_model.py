@@ -56,7 +56,7 @@ def model(tmp_path: Path) -> SimulatedModel:
         {"query": UNASKABLE, "ground_truth": "Nobody says.", "context_reference": []},
     ]
     file = tmp_path / "queries.jsonl"
-    file.write_text("\n".join([*map(json.dumps, rows), "not JSON", "[]", "{}"]), encoding="utf-8")
+    file.write_text("\n".join([*map(json.dumps, rows), "no JSON", "[]", "{}"]), encoding="utf-8")
     return SimulatedModel.reading(file)
 
 

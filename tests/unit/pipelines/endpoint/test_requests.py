@@ -434,7 +434,7 @@ def test_a_recording_of_another_session_is_not_gone_on_from(tmp_path: Path, serv
     chat = service(tmp_path, server, STATED, mode="record")
     first = session_of(chat.ask(turn_of_session(1)))
     chat.ask(turn_of_session(2, first))
-    with asked_in("anew"):
+    with asked_in("restarted"):
         second = session_of(chat.ask(turn_of_session(1)))
     assert second != first
     assert chat.ask(turn_of_session(2, second)).answer.text == "2. q2 after q1"

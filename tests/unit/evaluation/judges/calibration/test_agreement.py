@@ -536,7 +536,7 @@ def test_the_newest_calibration_of_the_judge_holds() -> None:
     ],
 )
 def test_another_judge_is_refused(author: Author, differing: str) -> None:
-    with pytest.raises(DataError, match=f"is of another judge: {differing}. Hold this one against people: rag-harness"):
+    with pytest.raises(DataError, match=f"is of another judge: {differing}. Compare this one with people: rag-harness"):
         corrected_mean(SCORES, [calibration(author=author)])
 
 

@@ -99,7 +99,7 @@ def test_every_malformed_line_is_named(tmp_path: Path) -> None:
     assert [line.partition(": ")[0].removeprefix(str(file)) for line in found] == [
         ":2", ":3", ":4", ":5", ":6", ":7", ":8", ":9",
     ]  # fmt: skip
-    assert "not JSON" in found[0]
+    assert "no JSON" in found[0]
     assert "a line is an object" in found[1]
     assert "names no answer" in found[2]
     assert "found 'maybe'" in found[3]
