@@ -328,7 +328,7 @@ def test_the_example_on_the_page(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--measures", "recall@5"], "no judged measure"),
+        (["--measures", "recall@5"], "not a judged measure"),
         (["--judge", "embeded"], "Unknown judge 'embeded'"),
         (["--mode", "nonsense"], "mode is 'nonsense'"),
     ],

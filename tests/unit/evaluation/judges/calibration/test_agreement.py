@@ -162,7 +162,7 @@ def test_labels_of_unknown_rows_are_named(
         ([{"id": "a", "human": 1, "score": 1}], ["--scale", "five"], "--scale 'five' is not a scale"),
         ([{"id": "a", "human": 1, "score": 1}], ["--scale", "5"], "A scale goes from a lower"),
         ([{"id": "a", "human": 1, "score": 1}], ["--measure", "recall@5"], "needs no judge"),
-        ([{"id": "a", "human": 1, "score": 1}], ["--name", "a/b"], "is no name"),
+        ([{"id": "a", "human": 1, "score": 1}], ["--name", "a/b"], "is not a name"),
         (
             [{"id": n, "human": 1, "score": 1, "judge": f"judge {n}"} for n in (1, 2)],
             [],
@@ -450,7 +450,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, key: str, value: object) -> Non
 
 def test_a_name_is_no_path(tmp_path: Path) -> None:
     labels, said = made(3)
-    with pytest.raises(DataError, match="is no name"):
+    with pytest.raises(DataError, match="is not a name"):
         save_calibration(tmp_path, calibrate(SUBJECT, labels, said).model_copy(update={"name": "../x"}))
 
 

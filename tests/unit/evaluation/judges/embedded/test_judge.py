@@ -297,7 +297,7 @@ def test_a_source_that_is_too_long_is_named(parts: Parts) -> None:
 
 
 def test_vectors_that_are_no_numbers_are_an_error_with_a_reason(tmp_path: Path) -> None:
-    with pytest.raises(ModelOutputError, match="no numbers"):
+    with pytest.raises(ModelOutputError, match="not numbers"):
         supported(Parts(tmp_path, spoil=float("nan")))
 
 

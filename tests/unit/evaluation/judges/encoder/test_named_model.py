@@ -76,7 +76,7 @@ def test_other_architectures_are_refused(tmp_path: Path, name: str, architecture
 def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
     assert "has no readable config.json" in refusal(tmp_path)
     (tmp_path / "config.json").write_text("[]")
-    assert "is no JSON object" in refusal(tmp_path)
+    assert "is not a JSON object" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize(
