@@ -18,7 +18,6 @@ from rag_harness.core.registry import registered, resolve, rivals, stated_truth
 from rag_harness.core.settings import Settings, access_of
 from rag_harness.core.settings.profiles import EMBEDDED_URL
 from rag_harness.core.types import Completion, Message, Usage
-from rag_harness.models.array_store import ArrayStore
 from rag_harness.models.calls import asked_again
 from rag_harness.models.endpoints import (
     Endpoints,
@@ -30,6 +29,7 @@ from rag_harness.models.endpoints import (
 )
 
 if TYPE_CHECKING:
+    from rag_harness.models.array_store import ArrayStore
     from rag_harness.pipelines.parts import RunParts
 
 
@@ -214,6 +214,8 @@ class CountedParts:
 
 class _EmptyStores:
     def open(self, kind: str, model: str, revision: str) -> ArrayStore:  # noqa: ARG002 - every store is empty
+        from rag_harness.models.array_store import ArrayStore
+
         return ArrayStore([Path()])
 
     def flush(self) -> None:
