@@ -181,8 +181,6 @@ def _key(texts: Sequence[str]) -> str:
     return key
 
 
-# Does work once that several rows want at the same time.
-
 _T = TypeVar("_T")
 
 _REMEMBERED = 4096

@@ -116,9 +116,6 @@ def _why(error: Exception) -> str:
     return said if isinstance(error, RagHarnessError) else f"{type(error).__name__}: {said}"
 
 
-# The score of a panel: one value of an answer from those of its judges, or the judge without which there is none.
-
-
 def panel_score(rule: str, said: Mapping[str, Score]) -> Score:
     """Return the score of a panel from those of its judges, by the judge's label.
 

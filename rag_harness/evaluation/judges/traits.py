@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
 
 
-# What a judge says of itself: whether it asks a model, says the same again, and reads what was said before.
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeTraits:
     """The attributes of a judge of these names. One that does not state them has these values.
@@ -285,9 +282,6 @@ class _MemberParts:
     @property
     def cassettes(self) -> Any:
         return self._parts.cassettes
-
-
-# Checks of the judge before the first query: that there is one of its name, with a server, a key and a price.
 
 
 def check_judge(settings: Settings) -> None:

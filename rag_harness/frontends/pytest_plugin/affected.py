@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from rag_harness.records.manifest import Some
 
 
-# --rag-affected-by: keeps only the tests whose questions are affected by a change of documents.
-
-
 class Affected:
     """Selects the affected tests, in every process. Without the option it does nothing.
 

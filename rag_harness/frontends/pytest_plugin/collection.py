@@ -106,9 +106,6 @@ def hint_without_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> s
     )
 
 
-# What single experiments owe beside their questions: by marks of tests, by their own description, by an endpoint's.
-
-
 class ExperimentExpectations:
     """Finds what each experiment owes itself, once all tests are collected and selected.
 

@@ -77,8 +77,6 @@ def _key(trial: Trial, repeat: int) -> _Key:
     return trial.experiment, trial.case.query.place["conversation"], repeat
 
 
-# Turns of conversations that go on from the pipeline's own answers: each is asked when the turn before it is over.
-
 AskTurn = Callable[["Trial", "TrialRequest"], "Coroutine[Any, Any, TrialOutcome]"]
 """Asks a turn."""
 
@@ -236,9 +234,6 @@ class OwnTurns:
 
         asked = self.history.asked(turn, repeat)
         return asked if isinstance(asked, TrialOutcome) else await self._users.get().asked(asked, repeat)
-
-
-# The simulated users of one process: who plays them, where their moves are kept, and who judges these.
 
 
 def played_turns(session: RagSession, kit: RunResources, judgements: Judgements, history: OwnHistory) -> PlayedTurns:

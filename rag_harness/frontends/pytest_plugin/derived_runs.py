@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from rag_harness.tables.suite_table import SuiteTable
 
 
-# What attribution and metamorphic checks share: running trials of a finished run again with something changed.
-
-
 @contextmanager
 def derived_runs(session: RagSession, trials: TrialRunner) -> Iterator[DerivedRuns | None]:
     """Give the runner of derived trials; None if the workers have shared the whole budget among them."""
@@ -83,8 +80,6 @@ def defer_errors(work: Callable[[], _Found]) -> tuple[_Found | None, str]:
         log.error("What comes after the tests failed", exc_info=error)
         return None, f"{type(error).__name__}: {error}"
 
-
-# ``--rag-attribute``: finds out why trials failed, after the last test, in the process that writes.
 
 SPENT_BEFORE_CAUSES = (
     "the workers have shared the budget among them, so nothing was run again; rag-harness explain --budget USD does"
@@ -216,8 +211,6 @@ class Attribution:
         return cause_lines(causes, self._session.settings.output, answers=self._answers, wrong=self._wrong)
 
 
-# Runs the metamorphic checks that ``--rag-metamorphic``, or a gate on a metamorphic measure, asks for.
-
 SPENT_BEFORE_CHECKS = "the workers have shared the budget among them, so nothing was asked again; run without -n"
 
 
@@ -282,8 +275,6 @@ class Metamorphic:
 
         return metamorphic_lines(found, self._session.settings)
 
-
-# ``--rag-tune``: lets the configurations of a space race after the tests, with engine and budget of the run.
 
 SPENT_BEFORE_RACE = "the workers have shared the budget among them, so no configuration was asked; run without -n"
 _TUNED = "tuned.toml"
@@ -359,8 +350,6 @@ class Tuning:
         file = self._session.output / _TUNED
         return [*outcome_lines(tuned.outcome), f"{file}: pytest --rag-config={file} --rag-run {file.stem}"]
 
-
-# Judges answers by the contexts of earlier turns, after the last test: until then the rows are not all there.
 
 SPENT_BEFORE_CONVERSATIONS = (
     "the workers have shared the budget among them, so no judge was asked about earlier turns; run without -n"

@@ -148,9 +148,6 @@ def _bar(config: pytest.Config, work: ProgressText) -> Generator[None, None, Non
         writer._file = line.file
 
 
-# ``--rag-report``: writes the report of the run as a file, after everything else is written.
-
-
 class ReportFile:
     """Writes the file after gates and causes, and prints its place."""
 
@@ -184,9 +181,6 @@ class ReportFile:
         """Say where the report is, below everything else."""
         if self._said:
             write_lines(terminal, [self._said])
-
-
-# ``--rag-otlp``: sends trials and scores of the run to a backend of OpenTelemetry, after everything else.
 
 
 class OtlpSending:

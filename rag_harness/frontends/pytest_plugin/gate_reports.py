@@ -286,9 +286,6 @@ def unfailing_said(gates: Sequence[Gate]) -> Iterator[str]:
     yield from (f"cannot fail: {gate.condition}, which every value meets" for gate in gates if cannot_fail(gate))
 
 
-# Says what figures of a run show and no gate looks at: answers that break what is expected, answers that are empty.
-
-
 def not_gated_lines(tables: Mapping[str, SuiteTable], gates: Sequence[GrammarGate]) -> Iterator[str]:
     """Yield what is to be known of such answers, of all experiments in a line each.
 

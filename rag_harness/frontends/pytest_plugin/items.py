@@ -153,8 +153,6 @@ def _cuts_of(parts: list[str], known: KnownTrials) -> Iterator[TrialId]:
             yield TrialId(name, rest)
 
 
-# Reads what ``@pytest.mark.rag_expect({...})`` demands of the answers that a test asks for.
-
 MARKER = "rag_expect"
 _EXAMPLE = '@pytest.mark.rag_expect({"max_words": 80})'
 

@@ -197,9 +197,6 @@ def _were(n: int) -> str:
     return "was" if n == 1 else "were"
 
 
-# Says what no figure and no gate of a run shows: answers after the first, and calls that were tried again.
-
-
 def missing_said(noises: Sequence[Noise], output: str) -> Iterator[str]:
     """Yield how many answers after the first did not come, for each experiment that lacks some.
 

@@ -175,9 +175,6 @@ def to_run(
     return {name: cases for name, cases in found.items() if cases}
 
 
-# Reports of a recording run: before it, what it will cost; after it, which recordings were not used.
-
-
 class RecordingReport:
     """Prints both reports, in the process that prints."""
 

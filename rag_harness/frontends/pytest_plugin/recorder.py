@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from rag_harness.tables.requested_measures import WantedMeasures
 
 
-# The only writer of result files: the controller under xdist, else the single process.
-
-
 class Recorder:
     """Takes results from test reports and appends them to their files. In memory it keeps which results came.
 

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from rag_harness.runs.trial import Trial, TrialOutcome
 
 
-# ``--rag-repeats``: answers each trial again, at the same time as the first time; its last test ships the rows.
-
-
 class Repeats:
     """The repeats of one process.
 
@@ -234,9 +231,6 @@ def _of_repeat(ask: AskJudge, first: int, behind: int) -> AskJudge:
         return await ask(material, measures, behind + turn if turn else first)
 
     return asked
-
-
-# A test that failed and is run again, as pytest-rerunfailures does: it asks again, or says that it did not.
 
 
 class RunAgain:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from rag_harness.tables.suite_table import SuiteTable
 
 
-# The run in brief: the last section of the terminal summary, and the only one where nothing more is asked for.
-
 _USUAL = 80
 """Columns, where there is no terminal."""
 
@@ -251,8 +249,6 @@ class SummarySection:
             write_section(terminal, f"rag {name}", [part for line in lines for part in line.split("\n")])
 
 
-# The text for a person: one line before the run, one section after it.
-
 MOST_ERRORS = 5
 CALL_TRIES = 4
 """How often a chat model is called in all: once, and three times again if the server was busy or away."""
@@ -466,8 +462,6 @@ class GoldenSection:
             cache.set("cache/lastfailed", {**failed, **missed})
 
 
-# ``--rag-sections``: which sections of the terminal summary are printed.
-
 ALL = "all"
 
 
@@ -510,9 +504,6 @@ class SectionsShown:
 
     def _named(self) -> list[str]:
         return [name.strip() for text in self._settings.get().sections for name in text.split(",") if name.strip()]
-
-
-# ``--rag-slices``: checks the option before anything runs, and asks for the measures that it names.
 
 
 class Slices:

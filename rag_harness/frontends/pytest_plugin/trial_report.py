@@ -238,8 +238,6 @@ def _broken_exports(config: pytest.Config) -> Mapping[str, int] | None:
     return broken_exports.taken() or None
 
 
-# Why trials of a run were not asked: the budget was spent, a turn failed, their tests were skipped.
-
 _NEVER_RUN = "[NOTRUN]"
 """Is in what pytest says of a test with ``xfail(run=False)``."""
 _BUDGET = "budget: "

@@ -179,8 +179,6 @@ class RunResources:
             await self.workplace.made.aclose()
 
 
-# Runs trials ahead of their tests: enough to keep the engine busy, and few enough to keep memory bounded.
-
 MOST_AHEAD = 256
 """How many trials may be submitted before their tests come. It bounds memory, and what a stopped run has paid for."""
 LONGEST_ROW = 8

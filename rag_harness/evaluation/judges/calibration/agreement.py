@@ -31,8 +31,6 @@ from rag_harness.stats.agreement import (
 from rag_harness.stats.inputs import Floats, UndefinedError
 from rag_harness.stats.means import Estimate, Statistic, estimate
 
-# Saved calibrations: ``judges/<name>.json``, small enough to be reviewed and committed.
-
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _NAME = re.compile(r"[\w.-]{1,80}")

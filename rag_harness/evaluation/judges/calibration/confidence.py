@@ -261,8 +261,6 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-# Saved calibrated confidences: ``reliability/<experiment>.json``, small enough for a review.
-
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -490,9 +488,6 @@ def _made_of(told: Sequence[AnswerSignals]) -> Mapping[str, Any]:
             "--rag-overwrite, so that they are all of one."
         )
     return next(iter(different.values()), {})
-
-
-# How many labelled answers a promise needs: by the same bound that makes the promise.
 
 
 class LabelsNeeded(NamedTuple):

@@ -510,8 +510,6 @@ def unknown_short(kind: str, name: str, known: Sequence[str], where: str) -> str
     return f"{hint} {where} has {len(known)} answers."
 
 
-# Samples answers for people to label: a blind sheet that shows neither the experiment nor the judge's score.
-
 SHEET_COLUMNS = ("item", "question", "contexts", "answer", "human", "rater", "comment")
 
 

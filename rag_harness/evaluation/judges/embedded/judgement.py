@@ -135,8 +135,6 @@ def _logistic(said: dict[str, Any]) -> Logistic:
     return Logistic(tuple(columns), mean, scale, weights, said["bias"])
 
 
-# Computes the models' judgement of a text and its source, from texts to numbers, without stores.
-
 DECIMALS = 6
 """Decimals of all kept and returned numbers. Further ones depend on the number of threads, in single precision."""
 TOGETHER = 400
@@ -433,9 +431,6 @@ def parts_of(found: Any) -> tuple[list[tuple[float, int]], float, float]:
     rows = [(round(float(p), DECIMALS), int(place)) for p, place in found[:-1]]
     hallucinated, score = (round(float(value), DECIMALS) for value in found[-1])
     return rows, hallucinated, score
-
-
-# Stored judgements: with a filled store no model is loaded and no feature computed.
 
 
 class KeptJudgements:

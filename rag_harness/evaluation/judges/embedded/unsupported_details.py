@@ -276,8 +276,6 @@ def _has_form(stem: str, others: frozenset[str]) -> bool:
     return len(stem) >= _FORM and any(len(other) > _STEM and other[:_STEM] == stem[:_STEM] for other in others)
 
 
-# Finds figures of a claim that its source does not have, or has for something else.
-
 _SAME = 0.6
 """Least similarity of a sentence with another figure about the same thing."""
 _MARGIN = 0.25

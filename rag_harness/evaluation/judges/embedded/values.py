@@ -434,8 +434,6 @@ def stated_in(known: KnownSentences) -> StatementIndex:
     return StatementIndex(known.texts)
 
 
-# Whether passages state a value in any reading: a reason that says that they do not is checked against it.
-
 _RATE = re.compile(
     r"\b(?:per|every|each|an?|the|once an?|within an?) (year|quarter|month|week|day|hour|minute)\b", re.I
 )
