@@ -15,7 +15,6 @@ from rag_harness.core.escaping import ask as ask_line
 from rag_harness.core.escaping import say
 from rag_harness.core.types import GOLDEN, Case
 from rag_harness.diagnosis.failures import RETRIEVAL_MISS, TOP_LEVEL
-from rag_harness.diagnosis.interventions import GOLD_CONTEXT
 from rag_harness.evaluation.measures.correctness import describe_disagreement
 from rag_harness.evaluation.measures.expectations import EXPECTATIONS, found_in, kept_of_rubrics
 from rag_harness.evaluation.measures.expectations import RUBRIC_PREFIX as RUBRIC
@@ -140,6 +139,8 @@ def _of(line: CauseLine) -> Iterator[str]:
 
 def _repaired(line: CauseLine) -> str:
     """Say what repairs a failure; for missing evidence, also what the evidence alone would not repair."""
+    from rag_harness.diagnosis.interventions import GOLD_CONTEXT  # reports read lines, and run nothing again
+
     if line.repaired_by:
         return f"; {line.repaired_by} repairs it"
     in_vain = line.cause == RETRIEVAL_MISS and line.answers.get(GOLD_CONTEXT, {}).get("right") is False
