@@ -338,4 +338,4 @@ def test_a_gate_about_an_experiment_of_other_data_is_refused(book: Suite) -> Non
     (book.path / "pyproject.toml").write_text(PYPROJECT.replace("tutor: error_rate", "e3: error_rate"))
     result = book.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*stands in *data.book*, but e3 is asked about the run's own data*"])
+    result.stderr.fnmatch_lines(["*is in *data.book*, but e3 is asked about the run's own data*"])
