@@ -55,8 +55,8 @@ Read = Callable[[Query, Trace], Awaitable[PipelineOutput]]
 class Simulated:
     """A reader that knows the gold of every case."""
 
-    def __init__(self, cases: Sequence[Case], shelf: CorpusView) -> None:
-        self._cases, self._shelf = {case.query.query_id: case for case in cases}, shelf
+    def __init__(self, cases: Sequence[Case], view: CorpusView) -> None:
+        self._cases, self._view = {case.query.query_id: case for case in cases}, view
 
     async def answer(self, query: Query, trace: Trace) -> PipelineOutput:
         said = self._said(self._cases[query.query_id], trace.context)
@@ -65,7 +65,7 @@ class Simulated:
     def _said(self, case: Case, hits: Sequence[Hit]) -> str:
         texts = [hit.chunk.text for hit in hits]
         gold = {one.filename for one in case.evidence}
-        matter = [hit.chunk for hit in hits if {hit.chunk.doc_id, self._shelf.superseded.get(hit.chunk.doc_id)} & gold]
+        matter = [hit.chunk for hit in hits if {hit.chunk.doc_id, self._view.superseded.get(hit.chunk.doc_id)} & gold]
         if matter and matter[0].doc_id not in gold:
             return matter[0].text
         return case.ground_truth if all(says(texts, quote) for quote in needed_quotes(case)) else DONT_KNOW
@@ -104,9 +104,9 @@ class Study:
         alone = [page for page in living if page.doc_id not in paired]
         others = [page for page in self.data.documents if page not in alone]
         self.data.documents[:] = [*others, *map(current, alone), *map(twin_page, alone)]
-        self.shelf, self.rng = CorpusView(self.chunks, self.data.documents), random.Random(seed)
+        self.view, self.rng = CorpusView(self.chunks, self.data.documents), random.Random(seed)
         generator = Generator(self.parts.chat(), self.parts.prompts("e2"))
-        self.read = Simulated(self.cases, self.shelf).answer if reader == "simulated" else generator.answer
+        self.read = Simulated(self.cases, self.view).answer if reader == "simulated" else generator.answer
 
     def case(self, query_id: str) -> Case:
         return next(case for case in self.cases if case.query.query_id == query_id)
@@ -199,7 +199,7 @@ class Study:
     def _stale_first(self, query: Query, hits: list[Hit]) -> list[Hit]:
         case = self.case(query.query_id)
         gold = {one.filename for one in case.evidence}
-        known = {heir for old, heir in self.shelf.superseded.items() if old.startswith("old-")}
+        known = {heir for old, heir in self.view.superseded.items() if old.startswith("old-")}
         twins = [twin(hit.chunk) for hit in hits if hit.chunk.doc_id in gold & known]
         order = [*(Hit(chunk, 1.0, 1) for chunk in twins[:2]), *hits]
         return [replace(hit, rank=rank) for rank, hit in enumerate(order, 1)]

@@ -76,13 +76,13 @@ def broken_in(case: Case, row: ExperimentResult) -> list[ExpectationResult]:
     return [each for each in found_in(case, row) if each.kept is False] if case.expect else []
 
 
-def broken_facts(case: Case, row: ExperimentResult, shelf: CorpusView | None) -> tuple[BrokenFact, ...]:
+def broken_facts(case: Case, row: ExperimentResult, view: CorpusView | None) -> tuple[BrokenFact, ...]:
     """Return what is known of each expectation that the answer does not keep.
 
-    Without a ``shelf``, the content of index and pages is not known.
+    Without a ``view``, the content of index and pages is not known.
     """
     found = broken_in(case, row)
-    return tuple(_fact(each, case, row, shelf) for each in found)
+    return tuple(_fact(each, case, row, view) for each in found)
 
 
 def wants_refusal(case: Case) -> bool:
@@ -92,15 +92,15 @@ def wants_refusal(case: Case) -> bool:
     )
 
 
-def _fact(kept: ExpectationResult, case: Case, row: ExperimentResult, shelf: CorpusView | None) -> BrokenFact:
+def _fact(kept: ExpectationResult, case: Case, row: ExperimentResult, view: CorpusView | None) -> BrokenFact:
     demand, fact = kept.expectation, BrokenFact(kept.expectation, kept.said)
     if demand.kind in _WHOLE and not demand.negated and _any_text(_texts(demand), demand)("", row.llm_answer):
         return replace(fact, in_part=True)
     if demand.negated:
-        return _forbidden(fact, case, row, shelf)
-    if demand.kind in WORDS and (stale := _stale(demand, case, row, shelf)):
+        return _forbidden(fact, case, row, view)
+    if demand.kind in WORDS and (stale := _stale(demand, case, row, view)):
         return replace(fact, stale=stale)
-    found = [_placed(part, fact, case, row, shelf) for part in _parts(demand, case, row)]
+    found = [_placed(part, fact, case, row, view) for part in _parts(demand, case, row)]
     # What was not in the prompt explains the answer before what was.
     return next((each for each in found if each.lost or each.nowhere), next(iter(found), fact))
 
@@ -171,29 +171,29 @@ def _seen(text: str) -> AnswerSeen:
     return AnswerSeen(text, explained=False)
 
 
-def _placed(part: _Part, fact: BrokenFact, case: Case, row: ExperimentResult, shelf: CorpusView | None) -> BrokenFact:
+def _placed(part: _Part, fact: BrokenFact, case: Case, row: ExperimentResult, view: CorpusView | None) -> BrokenFact:
     """Return where a part is: in the prompt, or where it was lost."""
     if there := next(_holding(part.holds, case, row), None):
         return replace(fact, there=there)
     missing = QuoteFact(part.page, part.text, True, "missing")
-    if shelf is not None and shelf.knows_index:
-        holders = [chunk for chunk in shelf.chunks.values() if part.holds(chunk.doc_id, chunk.text)]
+    if view is not None and view.knows_index:
+        holders = [chunk for chunk in view.chunks.values() if part.holds(chunk.doc_id, chunk.text)]
         if holders:
             first = replace(missing, filename=holders[0].doc_id)
             return replace(fact, lost=among(first, row, holders))
-    page = _page_with(part, shelf)
-    if page and shelf is not None and shelf.knows_index:
-        place: QuotePlace = "cut" if part.text and shelf.of_page(page) else "not in the index"
+    page = _page_with(part, view)
+    if page and view is not None and view.knows_index:
+        place: QuotePlace = "cut" if part.text and view.of_page(page) else "not in the index"
         return replace(fact, lost=replace(missing, filename=page, place=place))
-    if not page and part.text and shelf is not None and (shelf.documents or shelf.knows_index):
+    if not page and part.text and view is not None and (view.documents or view.knows_index):
         return replace(fact, nowhere=True)
-    if part.page and shelf is not None and shelf.knows_index:
+    if part.page and view is not None and view.knows_index:
         return replace(fact, lost=replace(missing, place="not in the index"))
     return replace(fact, lost=_by_candidates(replace(missing, filename=page or part.page), part, row))
 
 
-def _page_with(part: _Part, shelf: CorpusView | None) -> str:
-    known = shelf.documents if shelf is not None else {}
+def _page_with(part: _Part, view: CorpusView | None) -> str:
+    known = view.documents if view is not None else {}
     return next((doc_id for doc_id, page in known.items() if part.holds(doc_id, page.text)), "")
 
 
@@ -220,7 +220,7 @@ def _sources(case: Case, row: ExperimentResult) -> Iterator[tuple[int, str, Retr
         yield number, document_in(case, chunk), chunk
 
 
-def _forbidden(fact: BrokenFact, case: Case, row: ExperimentResult, shelf: CorpusView | None) -> BrokenFact:
+def _forbidden(fact: BrokenFact, case: Case, row: ExperimentResult, view: CorpusView | None) -> BrokenFact:
     """Return which source has what the answer must not have, and whether only outdated ones do."""
     demand = fact.expectation
     if demand.kind in CITING or demand.kind == "retrieves":
@@ -229,7 +229,7 @@ def _forbidden(fact: BrokenFact, case: Case, row: ExperimentResult, shelf: Corpu
         holds = _holds_words(demand)
     else:
         return fact
-    outdated = outdated_pages(row, shelf)
+    outdated = outdated_pages(row, view)
     having = [document for _, document, chunk in _sources(case, row) if holds(document, chunk.text)]
     stale = having[0] if having and all(document in outdated for document in having) else ""
     return replace(fact, there=next(_holding(holds, case, row), ""), stale=stale)
@@ -242,9 +242,9 @@ def _holds_words(demand: Expectation) -> _Holds:
     return lambda _, text: _does(plain, text)
 
 
-def _stale(demand: Expectation, case: Case, row: ExperimentResult, shelf: CorpusView | None) -> str:
+def _stale(demand: Expectation, case: Case, row: ExperimentResult, view: CorpusView | None) -> str:
     """Return the outdated page whose figure the answer has in place of what is demanded; empty without one."""
-    outdated = outdated_pages(row, shelf)
+    outdated = outdated_pages(row, view)
     old = [(document, chunk.text) for _, document, chunk in _sources(case, row) if document in outdated]
     if not old:
         return ""

@@ -103,7 +103,7 @@ class _KnownRun:
     subject: KnownExperiment
     table: SuiteTable
     habits: Lazy[EndingHabits]
-    golds: Lazy[GoldIndex]
+    gold_index: Lazy[GoldIndex]
     across: AcrossTrials
 
 
@@ -112,7 +112,7 @@ class Explainer:
 
     Args:
         output: folder of the result files.
-        bench: finds the experiments.
+        support: finds the experiments.
         runs: runs derived trials; None where only rows and gold are used.
         worst: number of trials of each experiment to look at, the worst; None for all that may have failed.
         tables: tables of the run, where they are already read.
@@ -125,13 +125,13 @@ class Explainer:
     def __init__(
         self,
         output: Path,
-        bench: RerunSupport,
+        support: RerunSupport,
         runs: DerivedRuns | None = None,
         worst: int | None = None,
         tables: Mapping[str, SuiteTable] | None = None,
         why_not: str = ROWS_ONLY,
     ) -> None:
-        self._output, self._bench, self._runs, self._worst = output, bench, runs, worst
+        self._output, self._support, self._runs, self._worst = output, support, runs, worst
         self._why_not = "" if runs is not None else why_not
         self._manifest: RunManifest = read_manifest(output)
         self._tables = tables if tables is not None else tables_of(output, self._manifest)
@@ -208,7 +208,7 @@ class Explainer:
         table = self._tables[name]
         every = self._suspects(name, None if only is None else len(table.ids))
         chosen = every if only is None else {only: every[only]}
-        subject = self._bench.subject(name, self._manifest.suites[name].fingerprints) if chosen else KnownExperiment()
+        subject = self._support.subject(name, self._manifest.suites[name].fingerprints) if chosen else KnownExperiment()
 
         def is_looked_at(row: ExperimentResult) -> bool:
             # A ground truth against its own evidence makes no answer look bad, so all answers are searched for it.
@@ -220,7 +220,7 @@ class Explainer:
             _failed(chosen.get(row.query_id) or suspect(table, row.query_id), case, row, known) for case, row in rows
         )
         meant = (each for each in looked_at if each.row.query_id in chosen or each.facts.gold.contradicted)
-        if chosen and (subject.experiment is None or subject.shelf is None):
+        if chosen and (subject.experiment is None or subject.view is None):
             self.unsure.add(name)
         found: list[CauseLine] = []
         for batch in _batches(filter(_did_fail, self._progress.counted(meant))):
@@ -239,7 +239,7 @@ class Explainer:
         def rows() -> Iterator[ExperimentResult]:
             return first_rows(self._output, self._manifest, name)
 
-        search = WordSearch(subject.shelf) if subject.shelf is not None else None
+        search = WordSearch(subject.view) if subject.view is not None else None
         return _KnownRun(
             subject,
             self._tables[name],
@@ -270,15 +270,15 @@ class Explainer:
 
 def _failed(suspect: FailedCase, case: Case, row: ExperimentResult, known: _KnownRun) -> _Failed:
     subject = known.subject
-    standalone = standalone_of(as_asked(case, row), subject.shelf)
+    standalone = standalone_of(as_asked(case, row), subject.view)
     turns = changed_turns(case, row, standalone)
     case = as_asked(case, row)
     right = rightness(case, row.llm_answer, row.abstained)
     abstained = row.abstained or declines(row.llm_answer)
-    broken = broken_facts(case, row, subject.shelf)
-    gold = gold_facts(case, row, subject.shelf)
-    agent = agent_facts(case, row, gold, subject.shelf)
-    searches = {} if agent is None else changed_searches(agent, row, gold, subject.shelf)
+    broken = broken_facts(case, row, subject.view)
+    gold = gold_facts(case, row, subject.view)
+    agent = agent_facts(case, row, gold, subject.view)
+    searches = {} if agent is None else changed_searches(agent, row, gold, subject.view)
     sources = [case.ground_truth, *(one.quote for one in case.evidence), *(c.text for c in row.retrieved_chunks)]
     facts = FailureFacts(
         query=row.query,
@@ -292,13 +292,13 @@ def _failed(suspect: FailedCase, case: Case, row: ExperimentResult, known: _Know
         category=suspect.category,
         tells=_tells(row),
         cut_off=CutOff() if (right.right and not broken) or abstained else cut_off(row, sources, known.habits.get()),
-        others_gold="" if right.right or abstained else known.golds.get().other(case, row.llm_answer, right),
+        others_gold="" if right.right or abstained else known.gold_index.get().other(case, row.llm_answer, right),
         judged=suspect.judged,
         broken=broken,
         wants_refusal=wants_refusal(case),
         standalone=turns[STANDALONE].query.text if STANDALONE in turns else "",
         agent=agent,
-        signs=trial_signs(case, row, gold, (right, abstained), known.across, known.golds),
+        signs=trial_signs(case, row, gold, (right, abstained), known.across, known.gold_index),
     )
     return _Failed(suspect, case, row, facts, subject, turns, searches)
 
@@ -323,13 +323,13 @@ def _did_fail(failed: _Failed) -> bool:
 
 
 def _first(failed: _Failed) -> list[DerivedTrial]:
-    experiment, shelf = failed.subject.experiment, failed.subject.shelf
+    experiment, view = failed.subject.experiment, failed.subject.view
     if experiment is None or (failed.facts.right.right and not failed.facts.broken):
         return []
     if failed.facts.only_expected:
         return asks_of(experiment, failed.case, failed.row, {})
     # Where no document answers the query, another context could contain no evidence.
-    hits = altered(failed.row, failed.facts.gold, shelf) if failed.facts.answerable else {}
+    hits = altered(failed.row, failed.facts.gold, view) if failed.facts.answerable else {}
     turns, searches = (failed.turns, failed.searches) if failed.facts.answerable else ({}, {})
     said = [DerivedTrial(experiment, name, changed, failed.row) for name, changed in turns.items()]
     said += [

@@ -318,17 +318,17 @@ class GoldFacts:
         return tuple(fact for fact in self.needed if not fact.is_there)
 
 
-def gold_facts(case: Case, row: ExperimentResult, shelf: CorpusView | None) -> GoldFacts:
-    """Compare the gold with a row. Without a ``shelf``, the content of index and pages is not known."""
+def gold_facts(case: Case, row: ExperimentResult, view: CorpusView | None) -> GoldFacts:
+    """Compare the gold with a row. Without a ``view``, the content of index and pages is not known."""
     case = as_shown(case, row)
-    superseded = _superseded(case, row, shelf)
+    superseded = _superseded(case, row, view)
     return GoldFacts(
-        tuple(_quotes(case, row, shelf)),
+        tuple(_quotes(case, row, view)),
         superseded,
-        tuple(_stale(case, row, superseded, shelf)),
+        tuple(_stale(case, row, superseded, view)),
         doubt_of(case),
         _nothing(case),
-        contradiction(case, row.llm_answer, [_page_text(doc_id, row, shelf) for doc_id in _gold_pages(case)]),
+        contradiction(case, row.llm_answer, [_page_text(doc_id, row, view) for doc_id in _gold_pages(case)]),
         len(row.retrieved_chunks),
         any(carries(chunk.text, case.ground_truth) for chunk in row.retrieved_chunks),
     )
@@ -357,22 +357,22 @@ def _nothing(case: Case) -> str:
     return "the case has neither ground truth nor evidence"
 
 
-def _quotes(case: Case, row: ExperimentResult, shelf: CorpusView | None) -> Iterator[QuoteFact]:
+def _quotes(case: Case, row: ExperimentResult, view: CorpusView | None) -> Iterator[QuoteFact]:
     needed = set(needed_quotes(case))
     for one in case.evidence:
         if one.quote.strip():
-            yield _place(QuoteFact(one.filename, one.quote, one.quote in needed, "missing"), row, shelf)
+            yield _place(QuoteFact(one.filename, one.quote, one.quote in needed, "missing"), row, view)
     if not needed and case.answerable:
         for doc_id in case.context_reference:
-            fact = _place(QuoteFact(doc_id, "", True, "missing"), row, shelf)
-            short = fact.is_there and _lacks_the_answer(case, doc_id, row, shelf)
-            yield _without(fact, row, shelf) if short else fact
+            fact = _place(QuoteFact(doc_id, "", True, "missing"), row, view)
+            short = fact.is_there and _lacks_the_answer(case, doc_id, row, view)
+            yield _without(fact, row, view) if short else fact
 
 
-def _place(fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> QuoteFact:
+def _place(fact: QuoteFact, row: ExperimentResult, view: CorpusView | None) -> QuoteFact:
     """Return where a quote or a page is, and the rank of the first candidate that holds it."""
     doc_id, quote = fact.filename, fact.quote
-    fact = replace(fact, version=_other_version(fact, row, shelf))
+    fact = replace(fact, version=_other_version(fact, row, view))
     given = [n for n, chunk in enumerate(row.retrieved_chunks) if _holds(chunk, doc_id, quote)]
     if given:
         rank = _rank({row.retrieved_chunks[n].chunk_id for n in given}, row)
@@ -380,42 +380,42 @@ def _place(fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> 
     if fact.version:
         return replace(fact, place="older")
     holders: list[Chunk] = []
-    if shelf is not None and shelf.knows_index:
-        holders = shelf.holding(quote) if quote else shelf.of_page(doc_id)
-    return among(fact, row, holders) if holders else _held_by_none(fact, row, shelf)
+    if view is not None and view.knows_index:
+        holders = view.holding(quote) if quote else view.of_page(doc_id)
+    return among(fact, row, holders) if holders else _held_by_none(fact, row, view)
 
 
-def _held_by_none(fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> QuoteFact:
+def _held_by_none(fact: QuoteFact, row: ExperimentResult, view: CorpusView | None) -> QuoteFact:
     """Return where a quote was lost that no chunk of the index holds, or whose index is not known."""
-    came = bool(_of_page(fact.filename, row, shelf))
-    if shelf is None or not shelf.knows_index:
-        return _of_chunks_that_came(fact, row, shelf) if came else fact
-    if not shelf.of_page(fact.filename):
+    came = bool(_of_page(fact.filename, row, view))
+    if view is None or not view.knows_index:
+        return _of_chunks_that_came(fact, row, view) if came else fact
+    if not view.of_page(fact.filename):
         return replace(fact, place="not in the index")
-    if shelf.ends_before(fact.filename, fact.quote):
+    if view.ends_before(fact.filename, fact.quote):
         return replace(fact, place="left out")
-    is_cut = shelf.is_cut(fact.filename, fact.quote)
-    return _without(fact, row, shelf) if came and not is_cut else replace(fact, place="cut")
+    is_cut = view.is_cut(fact.filename, fact.quote)
+    return _without(fact, row, view) if came and not is_cut else replace(fact, place="cut")
 
 
-def _of_chunks_that_came(fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> QuoteFact:
+def _of_chunks_that_came(fact: QuoteFact, row: ExperimentResult, view: CorpusView | None) -> QuoteFact:
     """Return what is wrong with the chunks of a page that came without a quote, where the index is not known."""
-    came = [chunk.text for chunk in _of_page(fact.filename, row, shelf)]
-    pages = {} if shelf is None else {doc_id: page.text for doc_id, page in shelf.documents.items()}
+    came = [chunk.text for chunk in _of_page(fact.filename, row, view)]
+    pages = {} if view is None else {doc_id: page.text for doc_id, page in view.documents.items()}
     every = [(chunk.text, pages.get(chunk.metadata.filename, "")) for chunk in row.retrieved_chunks]
     is_short = are_shortened(every)
     if fact.quote and is_cut_between(fact.quote, came, is_short):
         return replace(fact, place="cut")
-    return _without(fact, row, shelf) if is_short or not fact.quote else replace(fact, place="another part")
+    return _without(fact, row, view) if is_short or not fact.quote else replace(fact, place="another part")
 
 
-def _other_version(fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> str:
+def _other_version(fact: QuoteFact, row: ExperimentResult, view: CorpusView | None) -> str:
     """Return what was sent of a page, or is in the index, in place of a quote; empty where the page is not known."""
-    if shelf is None or not fact.quote or fact.filename not in shelf.documents:
+    if view is None or not fact.quote or fact.filename not in view.documents:
         return ""
     came = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == fact.filename]
-    indexed = [] if shelf.holding(fact.quote) else [chunk.text for chunk in shelf.of_page(fact.filename)]
-    return other_version(fact.quote, [*came, *indexed], shelf.bare_page(fact.filename), row.llm_answer)
+    indexed = [] if view.holding(fact.quote) else [chunk.text for chunk in view.of_page(fact.filename)]
+    return other_version(fact.quote, [*came, *indexed], view.bare_page(fact.filename), row.llm_answer)
 
 
 def among(fact: QuoteFact, row: ExperimentResult, holders: Sequence[Chunk]) -> QuoteFact:
@@ -441,17 +441,17 @@ def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Ite
                 yield len(with_single_blanks(chunk.text)), len(with_single_blanks(whole.text))
 
 
-def _without(fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> QuoteFact:
+def _without(fact: QuoteFact, row: ExperimentResult, view: CorpusView | None) -> QuoteFact:
     """Say that a page in the context came without a quote, and how much of the page came."""
-    came = sum(len(chunk.text) for chunk in _of_page(fact.filename, row, shelf))
-    whole = len(shelf.page_text(fact.filename)) if shelf is not None else 0
+    came = sum(len(chunk.text) for chunk in _of_page(fact.filename, row, view))
+    whole = len(view.page_text(fact.filename)) if view is not None else 0
     return replace(fact, place="without", position=None, sent=(came, whole if whole > came else 0))
 
 
-def _of_page(doc_id: str, row: ExperimentResult, shelf: CorpusView | None) -> list[RetrievedChunk]:
+def _of_page(doc_id: str, row: ExperimentResult, view: CorpusView | None) -> list[RetrievedChunk]:
     """Return the chunks that came of a page: by its name, or by its text where a service has other names."""
-    page = shelf.bare_page(doc_id) if shelf is not None else ""
-    known = shelf.documents if shelf is not None else {}
+    page = view.bare_page(doc_id) if view is not None else ""
+    known = view.documents if view is not None else {}
     return [
         chunk
         for chunk in row.retrieved_chunks
@@ -459,16 +459,16 @@ def _of_page(doc_id: str, row: ExperimentResult, shelf: CorpusView | None) -> li
     ]
 
 
-def _lacks_the_answer(case: Case, doc_id: str, row: ExperimentResult, shelf: CorpusView | None) -> bool:
+def _lacks_the_answer(case: Case, doc_id: str, row: ExperimentResult, view: CorpusView | None) -> bool:
     """Return whether a page has what the ground truth says, and no given chunk of any page has it."""
-    page = shelf.page_text(doc_id) if shelf is not None else ""
+    page = view.page_text(doc_id) if view is not None else ""
     given = " ".join(chunk.text for chunk in row.retrieved_chunks)
     return carries(page, case.ground_truth) and not carries(given, case.ground_truth)
 
 
-def _page_text(doc_id: str, row: ExperimentResult, shelf: CorpusView | None) -> str:
+def _page_text(doc_id: str, row: ExperimentResult, view: CorpusView | None) -> str:
     """Return the text of a page; the given chunks where the page is not known."""
-    known = shelf.page_text(doc_id) if shelf is not None else ""
+    known = view.page_text(doc_id) if view is not None else ""
     return known or "\n".join(chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id)
 
 
@@ -480,10 +480,10 @@ def _rank(chunk_ids: Set[str], row: ExperimentResult) -> int | None:
     return next((n for n, candidate in enumerate(row.candidates, 1) if candidate.chunk_id in chunk_ids), None)
 
 
-def _superseded(case: Case, row: ExperimentResult, shelf: CorpusView | None) -> tuple[str, ...]:
+def _superseded(case: Case, row: ExperimentResult, view: CorpusView | None) -> tuple[str, ...]:
     """Return the outdated pages on the subject in the context, without those that the question is about."""
     given = dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)
-    outdated = outdated_pages(row, shelf)
+    outdated = outdated_pages(row, view)
     about = _gold_pages(case)
     return tuple(
         doc_id
@@ -492,9 +492,9 @@ def _superseded(case: Case, row: ExperimentResult, shelf: CorpusView | None) -> 
     )
 
 
-def outdated_pages(row: ExperimentResult, shelf: CorpusView | None) -> Mapping[str, str]:
+def outdated_pages(row: ExperimentResult, view: CorpusView | None) -> Mapping[str, str]:
     """Return the outdated pages, each with the page that replaced it; those of the context where no other are known."""
-    return shelf.superseded if shelf is not None and shelf.superseded else _said_in(row)
+    return view.superseded if view is not None and view.superseded else _said_in(row)
 
 
 def _gold_pages(case: Case) -> set[str]:
@@ -522,14 +522,14 @@ def _said_in(row: ExperimentResult) -> dict[str, str]:
 
 
 def _stale(
-    case: Case, row: ExperimentResult, superseded: Sequence[str], shelf: CorpusView | None
+    case: Case, row: ExperimentResult, superseded: Sequence[str], view: CorpusView | None
 ) -> Iterator[tuple[str, str]]:
     """Yield the figures that the answer has only from an outdated page on the subject: figure and page."""
     quotes = [one.quote for one in case.evidence]
     current = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename not in superseded]
     for doc_id in superseded:
-        heir = shelf.superseded.get(doc_id, "") if shelf is not None else ""
-        texts = [case.query.text, case.ground_truth, *quotes, *current, *([shelf.page_text(heir)] if shelf else [])]
+        heir = view.superseded.get(doc_id, "") if view is not None else ""
+        texts = [case.query.text, case.ground_truth, *quotes, *current, *([view.page_text(heir)] if view else [])]
         old = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
         only = written_numbers(" ".join(old)) - written_numbers(" ".join(texts))
         yield from ((figure, doc_id) for figure in sorted(written_numbers(row.llm_answer) & only))

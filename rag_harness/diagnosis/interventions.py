@@ -57,9 +57,9 @@ Altered = Callable[[Sequence[Hit], InterventionGold], "list[Hit] | None"]
 """From the hits of the row and the gold to the hits that are given instead."""
 
 
-def hits_of(row: ExperimentResult, shelf: CorpusView | None) -> list[Hit]:
+def hits_of(row: ExperimentResult, view: CorpusView | None) -> list[Hit]:
     """Return the context of a row as it was given, with whole chunks where the index still has them."""
-    known = shelf.chunks if shelf is not None else {}
+    known = view.chunks if view is not None else {}
     return [
         Hit(_chunk(said, known.get(said.chunk_id)), said.score, rank, scores=said.scores)
         for rank, said in enumerate(row.retrieved_chunks, 1)
@@ -73,7 +73,7 @@ def _chunk(said: RetrievedChunk, known: Chunk | None) -> Chunk:
     return Chunk(said.chunk_id, said.metadata.filename, said.text, section=section)
 
 
-def gold_chunks(hits: Sequence[Hit], facts: GoldFacts, shelf: CorpusView | None) -> list[Chunk]:
+def gold_chunks(hits: Sequence[Hit], facts: GoldFacts, view: CorpusView | None) -> list[Chunk]:
     """Return chunks with the needed quotes: from the context, else from the index, else the paragraph itself.
 
     Where a page is used as its quotes, all its chunks are returned.
@@ -81,20 +81,20 @@ def gold_chunks(hits: Sequence[Hit], facts: GoldFacts, shelf: CorpusView | None)
     found: dict[str, Chunk] = {}
     for fact in facts.needed:
         given = [hit.chunk for hit in hits if fact.quote and says([hit.chunk.text], fact.quote)]
-        for chunk in given[:1] or _gold(fact.filename, fact.quote, shelf):
+        for chunk in given[:1] or _gold(fact.filename, fact.quote, view):
             if not fact.quote or not says((known.text for known in found.values()), fact.quote):
                 found.setdefault(chunk.chunk_id, chunk)
     return list(found.values())
 
 
-def _gold(doc_id: str, quote: str, shelf: CorpusView | None) -> list[Chunk]:
+def _gold(doc_id: str, quote: str, view: CorpusView | None) -> list[Chunk]:
     own = _name(doc_id, quote)
-    if shelf is None:
+    if view is None:
         return [Chunk(own, doc_id, quote)] if quote else []
     if not quote:
-        return shelf.of_page(doc_id)
-    holding = sorted(shelf.holding(quote), key=lambda chunk: chunk.doc_id != doc_id)
-    return holding[:1] or [Chunk(own, doc_id, shelf.passage(doc_id, quote))]
+        return view.of_page(doc_id)
+    holding = sorted(view.holding(quote), key=lambda chunk: chunk.doc_id != doc_id)
+    return holding[:1] or [Chunk(own, doc_id, view.passage(doc_id, quote))]
 
 
 def _gold_context(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
@@ -150,10 +150,10 @@ INTERVENTIONS: Mapping[str, Altered] = {
 }
 
 
-def altered(row: ExperimentResult, facts: GoldFacts, shelf: CorpusView | None) -> dict[str, list[Hit]]:
+def altered(row: ExperimentResult, facts: GoldFacts, view: CorpusView | None) -> dict[str, list[Hit]]:
     """Return the changed context of each intervention. Interventions that would change nothing are left out."""
-    hits = hits_of(row, shelf)
-    gold = InterventionGold(gold_chunks(hits, facts, shelf), _passages(facts), facts.superseded)
+    hits = hits_of(row, view)
+    gold = InterventionGold(gold_chunks(hits, facts, view), _passages(facts), facts.superseded)
     made = {name: change(hits, gold) for name, change in INTERVENTIONS.items()}
     return {name: changed for name, changed in made.items() if changed is not None}
 
@@ -195,7 +195,7 @@ def as_asked(case: Case, row: ExperimentResult) -> Case:
     return replace(case, query=replace(case.query, text=text, inputs=row.inputs))
 
 
-def standalone_of(case: Case, shelf: CorpusView | None) -> str:
+def standalone_of(case: Case, view: CorpusView | None) -> str:
     """Return the question of a later turn in words that need no earlier turn; empty where they are not known.
 
     Where nobody wrote it, rules make it from words of the earlier turns that the index has.
@@ -204,9 +204,9 @@ def standalone_of(case: Case, shelf: CorpusView | None) -> str:
         return ""
     if case.standalone:
         return case.standalone
-    if shelf is None or not shelf.knows_index:
+    if view is None or not view.knows_index:
         return ""
-    made = with_carried_words(case.query.text, case.query.history, shelf.rarity, _LONGEST)
+    made = with_carried_words(case.query.text, case.query.history, view.rarity, _LONGEST)
     return "" if made.why_not else made.text
 
 
@@ -273,13 +273,13 @@ class AgentFacts:
         return self.numbers[search - 1] if self.numbers else search
 
 
-def agent_facts(case: Case, row: ExperimentResult, gold: GoldFacts, shelf: CorpusView | None) -> AgentFacts | None:
+def agent_facts(case: Case, row: ExperimentResult, gold: GoldFacts, view: CorpusView | None) -> AgentFacts | None:
     """Return what is known of the searches of a trial; None where its row does not tell what each step did."""
     if not any(stage.kind for stage in row.stages) or untold_hits(row):
         return None
     searches = searches_of(case, row)
     found_by = tuple(
-        next((n for n, search in enumerate(searches, 1) if _has(search, fact, row, shelf)), 0) for fact in gold.needed
+        next((n for n, search in enumerate(searches, 1) if _has(search, fact, row, view)), 0) for fact in gold.needed
     )
     numbers = tuple(search.number for search in searches)
     asked = tuple(_short(search.asked) for search in searches)
@@ -287,7 +287,7 @@ def agent_facts(case: Case, row: ExperimentResult, gold: GoldFacts, shelf: Corpu
 
 
 def changed_searches(
-    agent: AgentFacts, row: ExperimentResult, gold: GoldFacts, shelf: CorpusView | None
+    agent: AgentFacts, row: ExperimentResult, gold: GoldFacts, view: CorpusView | None
 ) -> dict[str, GivenSearches]:
     """Return what is given in place of searches, by the name of the change, where that changes anything."""
     found: dict[str, GivenSearches] = {}
@@ -295,7 +295,7 @@ def changed_searches(
     if agent.whole_after and any(agent.given_as(n) > last for n in range(agent.whole_after + 1, len(agent.asked) + 1)):
         found[STOPPED] = GivenSearches(last=last)
     if gold.lost and agent.asked:
-        chunks = gold_chunks(hits_of(row, shelf), gold, shelf)
+        chunks = gold_chunks(hits_of(row, view), gold, view)
         hits = tuple(Hit(chunk, 1.0, rank, source="gold") for rank, chunk in enumerate(chunks, 1))
         replaced = zip(GOLD_SEARCHES, agent.replaced, strict=False)
         found |= {name: GivenSearches({agent.given_as(n): hits}) for name, n in replaced if hits}
@@ -344,12 +344,12 @@ def _lost(agent: AgentFacts, gold: GoldFacts, first: Callable[..., str]) -> tupl
     return RETRIEVAL_MISS, "searched for the wrong thing", said, by
 
 
-def _has(search: TracedSearch, fact: QuoteFact, row: ExperimentResult, shelf: CorpusView | None) -> bool:
+def _has(search: TracedSearch, fact: QuoteFact, row: ExperimentResult, view: CorpusView | None) -> bool:
     """Whether a search found a quote, or its page where the chunks with the quote are not known."""
     if not fact.quote:
         return fact.filename in search.documents
-    knows_index = shelf is not None and shelf.knows_index
-    holders = {chunk.chunk_id for chunk in shelf.holding(fact.quote)} if shelf is not None and knows_index else set()
+    knows_index = view is not None and view.knows_index
+    holders = {chunk.chunk_id for chunk in view.holding(fact.quote)} if view is not None and knows_index else set()
     holders |= {chunk.chunk_id for chunk in row.retrieved_chunks if says([chunk.text], fact.quote)}
     return not holders.isdisjoint(search.chunks) or (not knows_index and fact.filename in search.documents)
 
@@ -510,12 +510,12 @@ def reversed_order(hits: Sequence[Hit]) -> ChangedSources:
     return ChangedSources(_renumbered(hits[::-1]), f"{len(hits)} sources in reversed order")
 
 
-def with_distractor(hits: Sequence[Hit], gold: Collection[str], shelf: CorpusView | None, seed: str) -> ChangedSources:
+def with_distractor(hits: Sequence[Hit], gold: Collection[str], view: CorpusView | None, seed: str) -> ChangedSources:
     """Add a chunk in front of the sources, from a page that is neither relevant nor among them."""
     if not hits:
         return ChangedSources(None, NO_SOURCE)
     there = {*gold, *(hit.chunk.doc_id for hit in hits)}
-    others = [chunk for chunk in _known(shelf) if chunk.doc_id not in there and chunk.text.strip()]
+    others = [chunk for chunk in _known(view) if chunk.doc_id not in there and chunk.text.strip()]
     if not others:
         return ChangedSources(None, NO_OTHER_PAGE)
     chosen = Random(seed).choice(sorted(others, key=lambda chunk: chunk.chunk_id))
@@ -539,11 +539,11 @@ def canary_of(seed: str) -> str:
     return "OK-" + "".join(chr(ord("A") + byte % 26) for byte in digest)
 
 
-def _known(shelf: CorpusView | None) -> Iterable[Chunk]:
+def _known(view: CorpusView | None) -> Iterable[Chunk]:
     """Return the chunks of the index, or else the beginnings of the pages."""
-    if shelf is None:
+    if view is None:
         return ()
-    return shelf.chunks.values() if shelf.knows_index else map(_beginning, shelf.documents.values())
+    return view.chunks.values() if view.knows_index else map(_beginning, view.documents.values())
 
 
 def _beginning(page: Document) -> Chunk:

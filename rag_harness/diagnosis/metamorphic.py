@@ -231,11 +231,11 @@ def _ask(measure: str, original: Original, case: Case, hits: Sequence[Hit] | Non
 
 
 def _given(measure: str, original: Original, seed: int) -> ChangedSources:
-    hits, shelf = hits_of(original.row, original.subject.shelf), original.subject.shelf
+    hits, view = hits_of(original.row, original.subject.view), original.subject.view
     if measure == "metamorphic_order":
         return reversed_order(hits)
     if measure == "metamorphic_distractor":
-        return with_distractor(hits, original.gold, shelf, _seed(original, seed))
+        return with_distractor(hits, original.gold, view, _seed(original, seed))
     return with_injection(hits, canary_of(_seed(original, seed)))
 
 
@@ -279,7 +279,7 @@ class Checker:
     Args:
         output: folder of the result files.
         manifest: manifest of the run.
-        bench: finds the experiments.
+        support: finds the experiments.
         runs: runs derived trials; None where none may run, and ``why_not`` then says why.
         sampling: chooses the cases.
         paraphrase: rephrases a question; None where no model does.
@@ -289,19 +289,19 @@ class Checker:
         self,
         output: Path,
         manifest: RunManifest,
-        bench: RerunSupport,
+        support: RerunSupport,
         runs: DerivedRuns | None,
         sampling: CaseSampling,
         paraphrase: Paraphrase | None = None,
         why_not: str = "",
     ) -> None:
-        self._output, self._manifest, self._bench, self._runs = output, manifest, bench, runs
+        self._output, self._manifest, self._support, self._runs = output, manifest, support, runs
         self._sampling, self._paraphrase, self._why_not = sampling, paraphrase, why_not
 
     def check(self, experiment: str, measures: Sequence[str]) -> list[ScoreLine]:
         """Check the answers of one experiment, and write its file of scores."""
         record = self._manifest.suites[experiment]
-        subject = self._bench.subject(experiment, record.fingerprints)
+        subject = self._support.subject(experiment, record.fingerprints)
         found = [line for batch in self._batches(experiment, subject) for line in self._scores(batch, measures)]
         write_atomically(self._output / CHECKED / record.file, (line.line() for line in found))
         return found

@@ -293,11 +293,11 @@ class KnownExperiment:
 
     Attributes:
         experiment: None where it cannot be run again; ``why_not`` says why.
-        shelf: the chunks and pages that it could have found; None where neither are known.
+        view: the chunks and pages that it could have found; None where neither are known.
     """
 
     experiment: Experiment | None = None
-    shelf: CorpusView | None = None
+    view: CorpusView | None = None
     why_not: str = ""
 
     @property
@@ -340,9 +340,9 @@ class RerunSupport:
                 return KnownExperiment(why_not=CHANGED if is_known else NOT_KNOWN)
         except (OSError, RagHarnessError) as error:
             return KnownExperiment(why_not=f"{name} cannot be built: {error}")
-        return KnownExperiment(found, self._shelf(found))
+        return KnownExperiment(found, self._view(found))
 
-    def _shelf(self, experiment: Experiment) -> CorpusView | None:
+    def _view(self, experiment: Experiment) -> CorpusView | None:
         try:
             documents = self._data(experiment.data).documents
             return CorpusView(experiment.chunks() if experiment.chunks is not None else None, documents)
@@ -352,7 +352,7 @@ class RerunSupport:
 
 
 def no_reruns() -> RerunSupport:
-    """Return a bench without experiments, for findings from rows and gold alone."""
+    """Return support without experiments, for findings from rows and gold alone."""
 
     def refuse(_: str) -> Experiment | None:
         raise RagHarnessError("nothing was asked for but rows and gold")
@@ -383,7 +383,7 @@ def settings_of(said: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
 
 
 def bench_of(parts: RunParts, as_run: Settings) -> RerunSupport:
-    """Return a bench of the registered experiments. ``as_run`` are the settings of the rows."""
+    """Return support of the registered experiments. ``as_run`` are the settings of the rows."""
     from rag_harness.pipelines.experiments import experiment, is_known
     from rag_harness.runs.fingerprint import fingerprint_about
 

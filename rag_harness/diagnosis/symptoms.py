@@ -55,12 +55,12 @@ _SHOWN = 60
 class WordSearch:
     """A plain search of the pages by words, for comparison with what a pipeline sent."""
 
-    def __init__(self, shelf: CorpusView) -> None:
-        self._shelf = shelf
+    def __init__(self, view: CorpusView) -> None:
+        self._view = view
 
     @cached_property
     def _paragraphs(self) -> list[Chunk]:
-        pages = self._shelf.documents.values()
+        pages = self._view.documents.values()
         if sum(len(page.text) for page in pages) > _LARGEST:
             return []
         return [
@@ -102,11 +102,11 @@ class WordSearch:
     @property
     def knows_index(self) -> bool:
         """Whether the chunks of the index are known."""
-        return self._shelf.knows_index
+        return self._view.knows_index
 
     def has(self, doc_id: str) -> bool:
         """Return whether a page is one of the documents."""
-        return doc_id in self._shelf.documents
+        return doc_id in self._view.documents
 
     def are_shortened(self, row: ExperimentResult) -> bool:
         """Return whether the chunks of a row were shortened on their way."""
@@ -124,7 +124,7 @@ class WordSearch:
     def _with_pages(self, row: ExperimentResult, only: str = "") -> Iterator[tuple[str, str]]:
         """Yield the chunks of a row, or only those of one page, each with the text of its page; empty if not known."""
         for chunk in row.retrieved_chunks:
-            page = self._shelf.documents.get(chunk.metadata.filename)
+            page = self._view.documents.get(chunk.metadata.filename)
             if not only or chunk.metadata.filename == only:
                 yield chunk.text, page.text if page is not None else ""
 
@@ -399,7 +399,7 @@ def trial_signs(
     gold: GoldFacts,
     verdict: tuple[Rightness, bool],
     across: AcrossTrials,
-    golds: Lazy[GoldIndex],
+    gold_index: Lazy[GoldIndex],
 ) -> TrialSigns:
     """Return the signs of an answer that is not right; of a right one only its language.
 
@@ -421,7 +421,7 @@ def trial_signs(
         by_words=_place_by_words(row, gold, across),
         reranks=reranks(row),
         unsent="" if abstained or lost else _unsent(row),
-        another="" if abstained or lost else golds.get().answered(case, row.llm_answer),
+        another="" if abstained or lost else gold_index.get().answered(case, row.llm_answer),
         instead="" if abstained else _instead(row),
         distinct=len({chunk.text for chunk in row.retrieved_chunks}),
         unread="" if lost else across.unread(place),

@@ -112,7 +112,7 @@ _Kept = TypeVar("_Kept")
 
 
 class KeptBlock(Protocol):
-    """A block of any kind of lines, as a shelf keeps it. ``texts`` is a dataclass of JSON values."""
+    """A block of any kind of lines, as a cache keeps it. ``texts`` is a dataclass of JSON values."""
 
     @property
     def arrays(self) -> Mapping[str, Array]:

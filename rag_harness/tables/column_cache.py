@@ -348,8 +348,8 @@ class Kind(Generic[_Line, _Block]):
     made: Callable[[], BlockInputs]
     block: type[_Block]
 
-    def shelf(self, file: Path) -> ColumnCache[_Block]:
-        """Return the shelf of the blocks of ``file``."""
+    def cache(self, file: Path) -> ColumnCache[_Block]:
+        """Return the cache of the blocks of ``file``."""
         return ColumnCache(file, self.made(), self.block)
 
     def fill(self, maker: Making[_Line, _Block], content: bytes) -> None:
@@ -482,15 +482,15 @@ def _read(file: Path, pieces: Sequence[Segment], kind: Kind[Any, _Block]) -> Ite
 
 
 def _kept(file: Path, pieces: Sequence[Segment], kind: Kind[Any, _Block]) -> Iterator[_Block]:
-    shelf, known = kind.shelf(file), list[str]()
+    cache, known = kind.cache(file), list[str]()
     for piece, digest in zip(pieces, digests(file, pieces), strict=True):
         known.append(digest)
-        block = shelf.get(digest)
+        block = cache.get(digest)
         if block is None:
             block = block_of(content(file, piece), kind)
-            shelf.put(digest, block)
+            cache.put(digest, block)
         yield block
-    shelf.keep_only(known)
+    cache.keep_only(known)
 
 
 def block_of(lines: bytes, kind: Kind[Any, _Block]) -> _Block:
@@ -514,7 +514,7 @@ class CacheWriter(Generic[_Line]):
 
     def __init__(self, file: Path, kind: Kind[_Line, Any], size: int) -> None:
         self._file, self._kind, self._size = file, kind, size
-        self._shelf = kind.shelf(file)
+        self._cache = kind.cache(file)
         self._begin()
 
     def add(self, said: _Line, line: bytes) -> None:
@@ -533,7 +533,7 @@ class CacheWriter(Generic[_Line]):
             self._put()
 
     def _put(self) -> None:
-        self._shelf.put(self._state.hexdigest(), self._maker.block())
+        self._cache.put(self._state.hexdigest(), self._maker.block())
 
     def _begin(self) -> None:
         """Begin with the lines of the last piece. The line that caused this keeper to be made is among them."""

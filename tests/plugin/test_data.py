@@ -37,13 +37,13 @@ def test_a_run_over_mixed_files_says_pages_and_what_it_goes_without(suite: Suite
     gone: dict[str, object] = {"query_id": "b", "query": "returns", "context_reference": ["broken.pdf", "returns.md"]}
     suite.write_queries([{"query_id": "a", "query": "warranty", "context_reference": ["warranty.pdf"]}, gone])
     stopped = suite.run()
-    stopped.stdout.fnmatch_lines(["*kb/broken.pdf: is not PDF. Remove it*", "*--rag-unreadable=skip*"])
+    stopped.stdout.fnmatch_lines(["*kb/broken.pdf: is not a PDF. Remove it*", "*--rag-unreadable=skip*"])
     assert "Traceback" not in stopped.stdout.str()
     skipped = suite.run("--rag-unreadable=skip")
     skipped.assert_outcomes(passed=2)
     skipped.stdout.fnmatch_lines(
         [
-            "rag: left out: *kb/broken.pdf: is not PDF. Remove it*",
+            "rag: left out: *kb/broken.pdf: is not a PDF. Remove it*",
             "rag: 1 of 2 questions have gold in files that were left out: b",
         ]
     )
@@ -338,4 +338,4 @@ def test_a_gate_about_an_experiment_of_other_data_is_refused(book: Suite) -> Non
     (book.path / "pyproject.toml").write_text(PYPROJECT.replace("tutor: error_rate", "e3: error_rate"))
     result = book.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*stands in *data.book*, but e3 is asked about the run's own data*"])
+    result.stderr.fnmatch_lines(["*is in *data.book*, but e3 is asked about the run's own data*"])

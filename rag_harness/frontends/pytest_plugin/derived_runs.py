@@ -153,9 +153,9 @@ class Attribution:
 
         session = self._session
         with derived_runs(session, self._trials) as runs:
-            bench = RerunSupport(self._registered, session.identities.fingerprint, session.parts.data)
+            support = RerunSupport(self._registered, session.identities.fingerprint, session.parts.data)
             why_not = SPENT_BEFORE_CAUSES if runs is None else ""
-            explainer = Explainer(session.output, bench, runs, tables=tables, why_not=why_not)
+            explainer = Explainer(session.output, support, runs, tables=tables, why_not=why_not)
             found = explainer.every(known)
         for name, key in keys.items():
             if kept is not None and runs is not None and name not in known and name not in explainer.unsure:
@@ -254,8 +254,8 @@ class Metamorphic:
         sampling = CaseSampling(settings.metamorphic_cases, settings.seed)
         words = self._paraphraser() if runs is not None else None
         session = self._session
-        bench = RerunSupport(session.experiments.known, session.identities.fingerprint, session.parts.data)
-        return Checker(self._session.output, manifest, bench, runs, sampling, words, why_not)
+        support = RerunSupport(session.experiments.known, session.identities.fingerprint, session.parts.data)
+        return Checker(self._session.output, manifest, support, runs, sampling, words, why_not)
 
     def _paraphraser(self) -> Paraphraser | None:
         if not self._session.settings.writer_model:

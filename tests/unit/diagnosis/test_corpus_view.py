@@ -33,13 +33,13 @@ def page(text: str = "Some text.", name: str = "page.md", **metadata: str) -> Do
 
 
 def test_a_passage_is_the_paragraph_that_the_quote_stands_in() -> None:
-    shelf = CorpusView(None, PAGES)
-    assert shelf.passage("tent.md", "The tent") == TITLE
-    assert shelf.passage("tent.md", "is  made\nby hand") == MADE
-    assert shelf.passage("tent.md", "within 33 days") == QUOTE
-    assert shelf.passage("tent.md", f"by hand. {QUOTE[:9]}") == f"{MADE}\n\n{QUOTE}"
-    assert shelf.passage("tent.md", "not on the page") == "not on the page"
-    assert shelf.passage("nowhere.md", "The tent") == "The tent"
+    view = CorpusView(None, PAGES)
+    assert view.passage("tent.md", "The tent") == TITLE
+    assert view.passage("tent.md", "is  made\nby hand") == MADE
+    assert view.passage("tent.md", "within 33 days") == QUOTE
+    assert view.passage("tent.md", f"by hand. {QUOTE[:9]}") == f"{MADE}\n\n{QUOTE}"
+    assert view.passage("tent.md", "not on the page") == "not on the page"
+    assert view.passage("nowhere.md", "The tent") == "The tent"
     assert CorpusView(None, [page("All of a page.")]).passage("page.md", "of a") == "All of a page."
 
 

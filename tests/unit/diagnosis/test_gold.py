@@ -27,7 +27,7 @@ def row(context: list[str], candidates: list[str] | None = None, **changes: Any)
     return make_row(retrieved_chunks=given, candidates=found, **changes)
 
 
-def shelf(*chunks: Chunk) -> CorpusView:
+def view(*chunks: Chunk) -> CorpusView:
     return CorpusView(chunks or list(CHUNKS.values()), PAGES)
 
 
@@ -43,7 +43,7 @@ def shelf(*chunks: Chunk) -> CorpusView:
     ],
 )
 def test_where_a_quote_got_lost(context: list[str], candidates: list[str], place: str, rank: int | None) -> None:
-    (fact,) = gold_facts(TENT, row(context, candidates), shelf()).needed
+    (fact,) = gold_facts(TENT, row(context, candidates), view()).needed
     assert (fact.place, fact.rank) == (place, rank)
     assert (fact.position, fact.sent) == (2 if place == "in context" else None, (0, 0))
 
@@ -53,7 +53,7 @@ def test_a_quote_that_no_chunk_holds_whole_is_cut_and_one_without_its_page_is_no
     cut = CorpusView([*others, *halved(CHUNKS[GOLD])], PAGES)
     assert gold_facts(TENT, row([BESIDE]), cut).lost[0].place == "cut"
     assert (
-        gold_facts(TENT, row(["desk.md#chunk_0"]), shelf(CHUNKS["desk.md#chunk_0"])).lost[0].place == "not in the index"
+        gold_facts(TENT, row(["desk.md#chunk_0"]), view(CHUNKS["desk.md#chunk_0"])).lost[0].place == "not in the index"
     )
 
 
@@ -82,11 +82,11 @@ def test_a_chunk_that_came_shorter_than_the_index_has_it_lost_the_quote(part: sl
     text = CHUNKS[GOLD].text[part]
     for chunk_id in (GOLD, "tent.md#7"):
         short = make_row(retrieved_chunks=[make_chunk(chunk_id, text=text)], candidates=[])
-        (lost,) = gold_facts(TENT, short, shelf()).lost
+        (lost,) = gold_facts(TENT, short, view()).lost
         assert (lost.place, lost.sent) == ("without", (45, len(CHUNKS[GOLD].text)))
 
 
-@pytest.mark.parametrize("known", [shelf(), CorpusView(None, PAGES)])
+@pytest.mark.parametrize("known", [view(), CorpusView(None, PAGES)])
 def test_a_chunk_that_came_without_its_text_lost_the_quote(known: CorpusView) -> None:
     empty = make_row(retrieved_chunks=[make_chunk(GOLD, text="")], candidates=[{"chunk_id": GOLD, "score": 1.0}])
     (lost,) = gold_facts(TENT, empty, known).lost
@@ -120,14 +120,14 @@ def test_an_index_of_shortened_chunks_is_no_border_through_the_quote() -> None:
 
 def test_without_quotes_the_relevant_page_stands_for_them() -> None:
     case = replace(TENT, evidence=())
-    assert gold_facts(case, row([GOLD]), shelf()).lost == ()
-    assert [fact.place for fact in gold_facts(case, row([BESIDE]), shelf()).lost] == ["without"]
-    assert gold_facts(case, row(["desk.md#chunk_0"]), shelf()).lost[0].place == "not found"
+    assert gold_facts(case, row([GOLD]), view()).lost == ()
+    assert [fact.place for fact in gold_facts(case, row([BESIDE]), view()).lost] == ["without"]
+    assert gold_facts(case, row(["desk.md#chunk_0"]), view()).lost[0].place == "not found"
 
 
 def test_what_only_the_outdated_page_says_is_stale() -> None:
     told = row([STALE, "lamp.md#chunk_2"], llm_answer="Within 14 days of 31 [Source 1].", query=LAMP.query.text)
-    facts = gold_facts(LAMP, told, shelf())
+    facts = gold_facts(LAMP, told, view())
     assert facts.superseded == (OLD,)
     assert facts.stale == (("14", OLD),)
 
@@ -135,9 +135,9 @@ def test_what_only_the_outdated_page_says_is_stale() -> None:
 def test_an_outdated_page_is_no_matter_where_the_question_is_about_it_or_about_something_else() -> None:
     told = row([STALE], llm_answer="Within 14 days.")
     about_it = replace(LAMP, qrels={OLD: 1}, evidence=(Evidence(OLD, CHUNKS[STALE].text),))
-    assert gold_facts(about_it, told, shelf()).superseded == ()
+    assert gold_facts(about_it, told, view()).superseded == ()
     elsewhere = replace(TENT, evidence=(Evidence("tent.md", "Made by hand since 1980."),))
-    assert gold_facts(elsewhere, told, shelf()).superseded == ()
+    assert gold_facts(elsewhere, told, view()).superseded == ()
 
 
 def test_pages_that_say_themselves_that_they_are_outdated_need_no_metadata() -> None:
@@ -162,21 +162,21 @@ def test_evidence_that_has_nothing_of_the_ground_truth_is_doubtful() -> None:
 
 def test_a_case_without_any_gold_says_so() -> None:
     bare = replace(TENT, ground_truth="", evidence=(), qrels={})
-    assert gold_facts(bare, row([BESIDE]), shelf()).nothing == "the case has neither ground truth nor evidence"
+    assert gold_facts(bare, row([BESIDE]), view()).nothing == "the case has neither ground truth nor evidence"
     for known in (replace(bare, ground_truth="33 days"), replace(bare, evidence=TENT.evidence)):
-        assert gold_facts(known, row([BESIDE]), shelf()).nothing == ""
-    assert gold_facts(replace(bare, answerable=False), row([BESIDE]), shelf()).nothing == ""
+        assert gold_facts(known, row([BESIDE]), view()).nothing == ""
+    assert gold_facts(replace(bare, answerable=False), row([BESIDE]), view()).nothing == ""
 
 
 def test_a_chunk_that_came_as_long_as_the_index_has_it_was_not_shortened() -> None:
     loud = make_row(retrieved_chunks=[make_chunk("x.md#1", text=CHUNKS[GOLD].text.upper())], candidates=[])
-    assert gold_facts(TENT, loud, shelf()).lost[0].place == "not found"
+    assert gold_facts(TENT, loud, view()).lost[0].place == "not found"
 
 
 def test_what_was_given_is_counted_and_known_to_carry_the_gold() -> None:
-    given = gold_facts(TENT, row([BESIDE, GOLD]), shelf())
+    given = gold_facts(TENT, row([BESIDE, GOLD]), view())
     assert (given.given, given.carried) == (2, True)
-    given = gold_facts(TENT, row([BESIDE]), shelf())
+    given = gold_facts(TENT, row([BESIDE]), view())
     assert (given.given, given.carried) == (1, False)
 
 

@@ -31,7 +31,7 @@ from rag_harness.evaluation.measures.correctness import Rightness
 from rag_harness.records.row import ExperimentResult
 from tests.unit.diagnosis.made_up import CASES, OLD, Pages, Pipeline, chunks_of, experiment, halved
 from tests.unit.diagnosis.made_up import PAGES as MADE_UP_PAGES
-from tests.unit.diagnosis.test_gold import BESIDE, STALE, TENT, row, shelf
+from tests.unit.diagnosis.test_gold import BESIDE, STALE, TENT, row, view
 from tests.unit.diagnosis.test_gold import CHUNKS as GOLD_CHUNKS
 from tests.unit.diagnosis.test_gold import GOLD as GOLD_GOLD
 from tests.unit.diagnosis.test_gold import LAMP as GOLD_LAMP
@@ -48,7 +48,7 @@ def ids(hits: list[Hit]) -> list[str]:
 
 
 def changed(context: list[str], case=TENT, known: CorpusView | None = None) -> dict[str, list[str]]:  # type: ignore[no-untyped-def]
-    found, known = row(context), known or shelf()
+    found, known = row(context), known or view()
     return {name: ids(hits) for name, hits in altered(found, gold_facts(case, found, known), known).items()}
 
 
@@ -107,7 +107,7 @@ def test_an_outdated_page_that_the_row_says_is_in_no_index() -> None:
 
 def test_what_is_put_into_a_context_says_that_it_is_gold() -> None:
     found = row([BESIDE, OTHER])
-    hits = altered(found, gold_facts(TENT, found, shelf()), shelf())["+gold_context"]
+    hits = altered(found, gold_facts(TENT, found, view()), view())["+gold_context"]
     assert [(hit.rank, hit.score, hit.source) for hit in hits] == [(1, 0.5, "dense"), (2, 1.0, "gold")]
     (alone,) = altered(row([]), gold_facts(TENT, row([]), None), None)["+gold_context"]
     assert alone.chunk.doc_id == "tent.md"
@@ -116,7 +116,7 @@ def test_what_is_put_into_a_context_says_that_it_is_gold() -> None:
 
 def test_a_context_is_given_as_it_was() -> None:
     found = row([BESIDE, GOLD_GOLD])
-    assert [hit.chunk for hit in hits_of(found, shelf())] == [GOLD_CHUNKS[BESIDE], GOLD_CHUNKS[GOLD_GOLD]]
+    assert [hit.chunk for hit in hits_of(found, view())] == [GOLD_CHUNKS[BESIDE], GOLD_CHUNKS[GOLD_GOLD]]
     unknown = hits_of(found, None)
     assert [hit.rank for hit in unknown] == [1, 2]
     assert [(hit.chunk.chunk_id, hit.chunk.text) for hit in unknown] == [
@@ -124,7 +124,7 @@ def test_a_context_is_given_as_it_was() -> None:
     ]
     assert unknown[0].chunk.section == ("Returns", "Windows")
     short = make_row(retrieved_chunks=[make_chunk(GOLD_GOLD, text="You may")])
-    assert [hit.chunk.text for hit in hits_of(short, shelf())] == ["You may"]
+    assert [hit.chunk.text for hit in hits_of(short, view())] == ["You may"]
 
 
 def test_more_gold_than_the_context_has_places_for_is_given_all() -> None:
@@ -137,7 +137,7 @@ def test_more_gold_than_the_context_has_places_for_is_given_all() -> None:
 def test_gold_that_another_page_says_too_is_taken_from_its_own() -> None:
     copy = replace(GOLD_CHUNKS[GOLD_GOLD], chunk_id="a.md#0", doc_id="a.md")
     found = row([BESIDE])
-    hits = altered(found, gold_facts(TENT, found, shelf()), CorpusView([copy, *GOLD_CHUNKS.values()], MADE_UP_PAGES))[
+    hits = altered(found, gold_facts(TENT, found, view()), CorpusView([copy, *GOLD_CHUNKS.values()], MADE_UP_PAGES))[
         "+gold_context"
     ]
     assert ids(hits) == [GOLD_GOLD]
@@ -214,9 +214,9 @@ def trial(*steps: dict[str, Any], given: tuple[str, ...] = ()) -> ExperimentResu
     return did(*steps, {"name": "generate", "ms": 1.0}, retrieved_chunks=chunks, candidates=[], llm_answer="Soon.")
 
 
-def diagnosed(row: ExperimentResult, *repaired: str, shelf: CorpusView | None = AGENT_SEARCHES_SHELF) -> Diagnosis:
-    gold = gold_facts(CASE, row, shelf)
-    agent = agent_facts(CASE, row, gold, shelf)
+def diagnosed(row: ExperimentResult, *repaired: str, view: CorpusView | None = AGENT_SEARCHES_SHELF) -> Diagnosis:
+    gold = gold_facts(CASE, row, view)
+    agent = agent_facts(CASE, row, gold, view)
     wrong = Rightness(0.2, False)
     facts = FailureFacts(CASE.query.text, "Soon.", True, False, True, wrong, gold, agent=agent)
     return diagnose(facts, dict.fromkeys(repaired, RerunResult("45 days", Rightness(1.0, True))))
@@ -283,8 +283,8 @@ def test_each_fault_is_told(row: ExperimentResult, repaired: str, cause: str, de
 
 
 def test_what_no_search_could_find_is_no_fault_of_the_searches() -> None:
-    shelf = CorpusView([Chunk("lamps.md#0", "lamps.md", TEXTS["lamps.md#0"])])
-    assert diagnosed(trial(VAIN, given=("lamps.md#0",)), shelf=shelf).detail == "not in the index"
+    view = CorpusView([Chunk("lamps.md#0", "lamps.md", TEXTS["lamps.md#0"])])
+    assert diagnosed(trial(VAIN, given=("lamps.md#0",)), view=view).detail == "not in the index"
 
 
 @pytest.mark.parametrize(
@@ -377,7 +377,7 @@ def subject(made: Experiment | None, now: str = "aaaa") -> KnownExperiment:
 
 
 def shelf_of(made: Experiment) -> CorpusView:
-    found = subject(made).shelf
+    found = subject(made).view
     assert found is not None
     return found
 
@@ -417,8 +417,8 @@ def test_an_experiment_that_is_not_registered_and_one_that_cannot_be_built() -> 
     def broken(_: str) -> Experiment | None:
         raise OSError("no such folder")
 
-    bench = RerunSupport(broken, lambda _: "aaaa", lambda _: Pages())
-    assert bench.subject("x1", ["aaaa"]) == KnownExperiment(why_not="x1 cannot be built: no such folder")
+    support = RerunSupport(broken, lambda _: "aaaa", lambda _: Pages())
+    assert support.subject("x1", ["aaaa"]) == KnownExperiment(why_not="x1 cannot be built: no such folder")
 
 
 @pytest.mark.parametrize("error", [RagHarnessError("no pages"), ValueError("somebody else's")])

@@ -199,7 +199,7 @@ def test_a_quote_that_is_too_short_to_tell_its_page_is_left_to_a_person(
 def test_a_quote_that_several_pages_have_now_is_left_to_a_person(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(kb, delivery="# Delivery\n", club=f"{CLUB}\n{HELD}\n", news=f"# News\n\n{HELD}\n")
     report = checked(kb, capsys)
-    assert report["found"]["q_held"][0]["why"] == "it stands in club.md, news.md"
+    assert report["found"]["q_held"][0]["why"] == "it is in club.md, news.md"
     assert report["need_a_person"] == ["q_held"]
 
 

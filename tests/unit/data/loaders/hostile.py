@@ -133,7 +133,7 @@ def _portable() -> dict[str, bytes]:
         ),
         "head.pdf": b"%PDF-1.7",
         "empty.pdf": b"",
-        "text.pdf": b"This is not PDF. " * 100,
+        "text.pdf": b"This is not a PDF. " * 100,
         "zeros.pdf": bytes(1_000_000),
         "noise.pdf": b"%PDF-1.7\n" + random.Random(1).randbytes(1_000_000),
         "image.pdf": b"\x89PNG\r\n\x1a\n" + random.Random(2).randbytes(10_000),

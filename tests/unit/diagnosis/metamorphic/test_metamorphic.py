@@ -81,9 +81,9 @@ class Steady(Pipeline):
 def checked(
     output: Path, made: Experiment | None, measures: Sequence[str] = METAMORPHIC, most: int = 0, words: Any = None
 ) -> dict[str, list[ScoreLine]]:
-    bench = RerunSupport(lambda _: made, lambda _: "aaaa", lambda _: Pages())
+    support = RerunSupport(lambda _: made, lambda _: "aaaa", lambda _: Pages())
     with running(output, parts(output)) as runs:
-        checker = Checker(output, read_manifest(output), bench, runs, CaseSampling(most, 7), words)
+        checker = Checker(output, read_manifest(output), support, runs, CaseSampling(most, 7), words)
         found = checker.check("x1", measures)
     assert list(read_scores(output / "metamorphic" / "x1.jsonl")) == found
     return {measure: [line for line in found if line.measure == measure] for measure in measures}
@@ -527,8 +527,8 @@ def test_the_distractor_is_about_something_else_and_stands_in_front() -> None:
 
 
 def test_pages_stand_in_for_an_index_that_nobody_knows() -> None:
-    shelf = CorpusView(None, [Document("d.md", "x" * 2000, "d")])
-    given = with_distractor(HITS, (), shelf, "7")
+    view = CorpusView(None, [Document("d.md", "x" * 2000, "d")])
+    given = with_distractor(HITS, (), view, "7")
     assert given.hits is not None
     assert len(given.hits[0].chunk.text) == 1000
 

@@ -87,12 +87,12 @@ def test_a_model_that_finds_nothing_to_plan_gives_the_question_back() -> None:
 @pytest.mark.parametrize(
     ("says", "why"),
     [
-        ("I would look at the policy.", 'no JSON with a list "searches"'),
-        ("", 'no JSON with a list "searches"'),
-        ('{"searches": ["a"', 'no JSON with a list "searches"'),
-        (["a", "b"], 'no JSON with a list "searches"'),
-        ({"queries": ["a"]}, 'no JSON with a list "searches"'),
-        ({"searches": "a"}, 'no JSON with a list "searches"'),
+        ("I would look at the policy.", 'not JSON with a list "searches"'),
+        ("", 'not JSON with a list "searches"'),
+        ('{"searches": ["a"', 'not JSON with a list "searches"'),
+        (["a", "b"], 'not JSON with a list "searches"'),
+        ({"queries": ["a"]}, 'not JSON with a list "searches"'),
+        ({"searches": "a"}, 'not JSON with a list "searches"'),
         ({"searches": []}, "it names no search"),
         ({"searches": ["a", " "]}, "a search is empty or no text"),
         ({"searches": ["a", 7]}, "a search is empty or no text"),

@@ -191,7 +191,7 @@ def test_the_pull_request_of_a_fork_is_that_of_branch_and_commit(
 def test_a_job_elsewhere_and_a_wrong_number_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "c.md").write_text("x")
     assert main(["ci", "comment", str(tmp_path / "c.md")]) == CANNOT_RUN
-    assert "no job of GitHub or GitLab" in capsys.readouterr().err
+    assert "not a job of GitHub or GitLab" in capsys.readouterr().err
     assert main(["ci", "comment", str(tmp_path / "c.md"), "--number=7/../8"]) == CANNOT_RUN
     assert main(["ci", "comment", str(tmp_path / "gone.md")]) == CANNOT_RUN
 
