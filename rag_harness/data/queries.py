@@ -146,7 +146,7 @@ _PageName = Annotated[_Text, AfterValidator(composed)]
 # Ids become test ids and file names: no white space, no brackets, no characters with a meaning in a shell or pytest.
 _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length=120)]
 
-_OF_A_TURN = frozenset(("conversation", "turn", "reply", "standalone"))
+_TURN_FIELDS = frozenset(("conversation", "turn", "reply", "standalone"))
 _FIRST = 2_000
 """Characters of the first line that tell what a file is."""
 _SAID = 5
@@ -193,7 +193,7 @@ class QueryLine(BaseModel):
     @classmethod
     def _named_by_its_turn(cls, line: Any) -> Any:
         """Give a turn of a conversation its id; refuse one that states another, or half of what makes a turn."""
-        if not isinstance(line, dict) or not (_OF_A_TURN & line.keys()):
+        if not isinstance(line, dict) or not (_TURN_FIELDS & line.keys()):
             if isinstance(line, dict) and "#" in str(line.get("query_id")):
                 raise ValueError("query_id: '#' stands only in the ids of turns, which name themselves")
             return line
@@ -522,7 +522,6 @@ _ABOUT: dict[str, str] = {
 }
 _YES_OR_NO = "^(" + "|".join("".join(f"[{a.upper()}{a}]" for a in word) for word in ("true", "false", "yes", "no", "on", "off", "t", "f", "y", "n")) + "|0|1)$"  # fmt: skip  # noqa: E501
 _EXPECTED = {"$ref": "#/$defs/expectations"}
-_TURN_FIELDS = ("conversation", "turn", "reply", "standalone")
 
 
 def query_schema() -> Schema:

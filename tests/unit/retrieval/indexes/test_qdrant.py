@@ -204,7 +204,7 @@ def test_half_a_collection_is_completed(client: QdrantClient) -> None:
 
 @pytest.mark.parametrize("path", ["./qdrant", "/var/qdrant", "file:///var/qdrant", "localhost:6333", ":memory:"])
 def test_path_is_refused_with_the_reason(path: str) -> None:
-    with pytest.raises(SettingsError, match=r"no URL.*one process at a time.*http://127\.0\.0\.1:6333"):
+    with pytest.raises(SettingsError, match=r"not a URL.*one process at a time.*http://127\.0\.0\.1:6333"):
         connect(path, "")
 
 

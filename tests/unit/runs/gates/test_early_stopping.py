@@ -246,8 +246,8 @@ def test_a_population_ends() -> None:
     ("threshold", "population", "span", "confidence", "why"),
     [
         (0.5, 0, (0, 1), 0.95, "1 case or more"),
-        (1.5, 9, (0, 1), 0.95, "held against 1.5"),
-        (-0.5, 9, (0, 1), 0.95, "held against -0.5"),
+        (1.5, 9, (0, 1), 0.95, "compared with 1.5"),
+        (-0.5, 9, (0, 1), 0.95, "compared with -0.5"),
         (0.5, 9, (0, np.inf), 0.95, "two finite ends"),
         (0.5, 9, (1, 0), 0.95, "two finite ends"),
         (0.5, 9, (0, 1), 1.0, "between 0 and 1"),

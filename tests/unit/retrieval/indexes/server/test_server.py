@@ -629,7 +629,7 @@ def test_a_server_without_collections_says_so(capsys: pytest.CaptureFixture[str]
         (["status", "http://a", "http://b"], "http://a and http://b are two servers"),
         (["drop", "http://127.0.0.1:1"], "Name the collection to remove"),
         (["drop", NAME, "--wait", "70"], "nothing locks a collection, so index drop removes it at once"),
-        (["status", "file:///var/qdrant"], "no URL of a server"),
+        (["status", "file:///var/qdrant"], "not a URL of a server"),
     ],
 )
 def test_what_cannot_be_asked_is_named(asked: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
