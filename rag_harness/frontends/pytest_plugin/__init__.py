@@ -31,7 +31,7 @@ from rag_harness.frontends.pytest_plugin.fixtures import (
     rag_trial,
 )
 from rag_harness.frontends.pytest_plugin.options import add_options, hint_at_misspelt, is_used
-from rag_harness.frontends.pytest_plugin.stash import CARRIED, RUN_ALONE, SESSION, TRIALS
+from rag_harness.frontends.pytest_plugin.stash import CARRIED, RUN_ALONE, SESSION, TRIALS, WORKERS_LEFT_OUT
 
 __all__ = [
     "rag_golden_id",
@@ -92,6 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_used(config):
         _share_cores(config)
         _check_usage(config)
+        _limit_workers(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -101,7 +102,23 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     from rag_harness.core.escaping import terminal_line
     from rag_harness.core.package import strangers
 
-    return [terminal_line(f"rag: WARNING: {each}") for each in strangers()]
+    fewer = config.stash.get(WORKERS_LEFT_OUT, "")
+    return [*(terminal_line(f"rag: WARNING: {each}") for each in strangers()), *([fewer] if fewer else [])]
+
+
+def _limit_workers(config: pytest.Config) -> None:
+    """Start no more workers than there are processors, where none of the selected tests waits for a network."""
+    from rag_harness.frontends.pytest_plugin.collection import markers_in
+    from rag_harness.frontends.pytest_plugin.workers import is_controller, limit_workers
+    from rag_harness.pipelines.experiments import built_in
+
+    if not is_controller(config):
+        return
+    access, names = config.stash[SESSION].access, markers_in(config)
+    # In mode auto the code of a user's own may ask a network: only experiments that ship are known not to.
+    is_ours = bool(names) and names <= built_in().keys() and "not" not in config.getoption("markexpr").split()
+    if access.calls_nobody or (is_ours and not access.calls_network):
+        config.stash[WORKERS_LEFT_OUT] = limit_workers(config)
 
 
 def _share_cores(config: pytest.Config) -> None:

@@ -52,3 +52,5 @@ RUN_AGAIN: pytest.StashKey[RunAgainOn] = pytest.StashKey()
 
 CARRIED = "rag_trial"
 """The attribute with what the report carries; ``trial_report.py`` puts it on and takes it off."""
+WORKERS_LEFT_OUT: pytest.StashKey[str] = pytest.StashKey()
+"""What to say of workers that were left out."""

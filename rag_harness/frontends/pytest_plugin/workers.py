@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from rag_harness.core.processes import usable_processors
 from rag_harness.frontends.pytest_plugin.items import param_id
 
 if TYPE_CHECKING:
@@ -42,6 +43,21 @@ def worker_id(config: pytest.Config) -> str:
 def run_id(config: pytest.Config) -> str:
     """Return the id that all workers of a run share; empty without workers."""
     return str(_input(config).get("testrunuid") or "")
+
+
+def limit_workers(config: pytest.Config) -> str:
+    """Leave out workers beyond the processors of this machine, before they start; return what to say of it.
+
+    For runs that only compute: each worker imports and reads what the others do, which is most of their work.
+    """
+    specs, most = config.getoption("tx", None) or [], usable_processors()
+    if len(specs) <= most or {*specs} != {"popen"}:
+        return ""
+    config.option.tx = specs[:most]
+    return (
+        f"rag: -n {len(specs)} starts {most} here: answers are replayed or computed, and more workers than processors "
+        f"would make that slower"
+    )
 
 
 def _input(config: pytest.Config) -> Mapping[str, Any]:
