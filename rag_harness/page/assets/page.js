@@ -480,7 +480,7 @@ function stages(n, { stages: all = [], usage }, kept) {
 	return part(isTold ? "Steps" : "Stages", all.length && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
 }
 
-const expectations = ({ expected: all }) => all && part("Expectations", table("Expectations", ["what is demanded", "kept", "what stands there"],
+const expectations = ({ expected: all }) => all && part("Expectations", table("Expectations", ["what is demanded", "kept", "what is there"],
 	all.map(([demand, kept, found]) => [said(demand), said(kept === null ? "not checked" : kept ? "yes" : "NO"), found && said(found)])));
 
 const decisions = ({ decisions: all }) => all && part("Decisions", table("Decisions", ["decision", "outcome", "value", "threshold", "reason"],

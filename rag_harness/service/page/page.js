@@ -25,7 +25,7 @@ const ADVICE = {
 	0: "The server cannot be reached. Is it still running, and are you online?",
 	400: "The server could not read what was sent.",
 	401: "The server asks for an API key.",
-	403: "This key may not do that. Use another key, or ask whoever runs this server for one that may.",
+	403: "This key may not do that. Use another key, or ask the operator of this server for one that may.",
 	404: "It is not there, or not for this key.",
 	408: "The server waited too long for what was sent. Try again.",
 	409: "Something else is being done with it. Try again in a moment.",
@@ -33,7 +33,7 @@ const ADVICE = {
 	415: "This kind of file is not read: Markdown, text, HTML and PDF are.",
 	422: "The server could not make sense of what was sent. Change it and try again.",
 	429: "This key has asked as often as it may for now.",
-	500: "Something is wrong in the server. Whoever runs it finds the cause in its log.",
+	500: "Something is wrong in the server. Its operator finds the cause in its log.",
 	503: "The server cannot do that just now. Try again in a moment.",
 	507: "The server has no room left.",
 	504: "It took too long. Ask again, or ask for less.",
@@ -111,7 +111,7 @@ $("key-form").onsubmit = (event) => {
 	event.preventDefault();
 	const typed = $("key").value.trim();
 	if (!/^[!-~]+$/.test(typed)) {
-		$("key-why").textContent = "That is no key: a key has letters, digits and signs, and no blanks.";
+		$("key-why").textContent = "That is not a key: a key has letters, digits and signs, and no blanks.";
 		return;
 	}
 	useKey(typed);

@@ -86,9 +86,9 @@ function faults(row) {
 	const named = listed(context_reference);
 	if (!query.trim()) found.push("It asks nothing.");
 	for (const { filename, quote } of evidence)
-		if (!Object.hasOwn(pages, filename)) found.push(...data.names.includes(filename) ? [] : [`“${filename}” is no page of the documents.`]);
+		if (!Object.hasOwn(pages, filename)) found.push(...data.names.includes(filename) ? [] : [`“${filename}” is not a page of the documents.`]);
 		else if (!placed(filename, quote) && pages[filename].whole) found.push(`A quote is not in ${filename} word for word. Copy the words of the page.`);
-	found.push(...named.filter((name) => !data.names.includes(name)).map((name) => `“${name}” is no page of the documents.`));
+	found.push(...named.filter((name) => !data.names.includes(name)).map((name) => `“${name}” is not a page of the documents.`));
 	if (kind === "unlabelled") found.push("Its kind is not said: direct, multi_hop or negative.");
 	if (kind === "negative") return evidence.length || named.length ? [...found, "It is negative, and names evidence or pages that answer it. Remove them, or mend the kind."] : found;
 	if (!answer?.trim()) found.push("It has no answer. Write one, or reject it.");
