@@ -21,6 +21,7 @@ from rag_harness.frontends.pytest_plugin.items import KnownTrials, param_id, tri
 from rag_harness.frontends.pytest_plugin.progress import WorkerCost, lost
 from rag_harness.frontends.pytest_plugin.session import RunCases
 from rag_harness.frontends.pytest_plugin.trials import TrialRunner
+from rag_harness.frontends.pytest_plugin.workers import limit_workers
 from rag_harness.frontends.pytest_plugin.xdist_scheduler import BY_SCOPE, BatchScheduling
 from rag_harness.pipelines.experiments import built_in, data_of
 from rag_harness.records.manifest import repeat_fingerprint
@@ -122,6 +123,27 @@ def test_it_is_said_of_the_workers_that_told(monkeypatch: pytest.MonkeyPatch) ->
     ]
     monkeypatch.setattr("rag_harness.frontends.pytest_plugin.progress.usable_processors", lambda: 8)
     assert [*cost.lines()] == []
+
+
+@pytest.mark.parametrize(
+    ("specs", "processors", "left"),
+    [
+        (["popen"] * 4, 2, ["popen"] * 2),
+        (["popen"] * 2, 2, ["popen"] * 2),
+        (["popen"] * 4, 16, ["popen"] * 4),
+        (["popen", "popen//python=python3.10", "ssh=far"], 1, ["popen", "popen//python=python3.10", "ssh=far"]),
+        (None, 2, None),
+    ],
+)
+def test_workers_beyond_the_processors_are_left_out(
+    specs: list[str] | None, processors: int, left: list[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_harness.frontends.pytest_plugin.workers.usable_processors", lambda: processors)
+    option = SimpleNamespace(tx=specs)
+    said = limit_workers(cast("pytest.Config", SimpleNamespace(option=option, getoption=lambda *_: option.tx)))
+    assert option.tx == left
+    assert bool(said) is (specs != left)
+    assert not said or said.startswith("rag: -n 4 starts 2 here")
 
 
 # An id of a test is cut where an experiment ends and a query begins, though both may have hyphens.
