@@ -45,5 +45,5 @@ def test_another_judge_than_the_calibrated_one_fails_it(suite: Suite, monkeypatc
     result = suite.run(GATE)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*mock-faithfulness.json is of another judge: revision*", "*, here 2+*. Hold this one*"]
+        ["*mock-faithfulness.json is of another judge: revision*", "*here 2+*. Compare this one*"]
     )

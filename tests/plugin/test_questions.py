@@ -33,7 +33,7 @@ def test_queries_with_problems(suite: Suite) -> None:
             "*queries.jsonl:2: *",
             "*queries.jsonl:3: query_id 'a' stands already on line 1.",
             "*queries.jsonl:4: query: *",
-            "*queries.jsonl:5: c: context_reference '../../etc/passwd' is no *",
+            "*queries.jsonl:5: c: context_reference '../../etc/passwd' is not a page *",
             "*queries.jsonl:6: query: *",
         ]
     )

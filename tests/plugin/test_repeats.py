@@ -170,7 +170,7 @@ def test_the_brief_says_that_later_answers_did_not_come_and_that_figures_are_of_
     first = "are of the first of 2 answers to a question; -v compares them"
     assert f"figures and gates {first}" in said
     assert f"figures {first}" in brief(suite, "--rag-repeats=2")
-    assert f"no promise over repeats, {first}" in brief(suite, "--rag-repeats=2", gate, promise)
+    assert f"gates that are not promises over repeats, {first}" in brief(suite, "--rag-repeats=2", gate, promise)
     assert "of the first of" not in brief(suite, "--rag-repeats=2", promise)
     assert "of the first of" not in brief(suite, gate)
 
