@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 import shutil
 from dataclasses import fields
 from importlib.util import find_spec
@@ -89,7 +90,8 @@ def test_explain_shows_the_chat_as_the_page_does(mine: Suite) -> None:
     mine.run(*commands(PAGE)[0]).assert_outcomes(passed=5)
     section = PAGE.partition("\n## When a turn fails\n")[2].partition("\n## ")[0]
     command, *shown = [line.removeprefix("    ") for line in section.splitlines() if line.startswith("    ")]
-    assert mine.pytester.run(*shlex.split(command)).outlines[: len(shown)] == shown
+    ran = mine.pytester.run(sys.executable, "-m", "rag_harness", *shlex.split(command)[1:])
+    assert ran.outlines[: len(shown)] == shown
     assert f"the last {_MOST_TURNS} turns, {_LINES_OF_MESSAGE} lines a message" in section
 
 
