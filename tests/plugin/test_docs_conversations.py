@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 import shutil
+import sys
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
