@@ -582,9 +582,11 @@ class GoldIndex:
         """Return the question of which an answer has the ground truth, and hardly more; empty where it is none's."""
         said, figures = plain_terms(answer), written_numbers(answer)
         for other in self._known:
-            is_other = other.case.query != case.query and not carries(other.case.ground_truth, case.ground_truth)
             is_like = len(said & other.terms) >= _MOSTLY * len(said) and (not other.figures or figures & other.figures)
-            if said and is_other and is_like and carries(answer, other.case.ground_truth):
+            if not said or not is_like or other.case.query == case.query:
+                continue
+            is_other = not carries(other.case.ground_truth, case.ground_truth)
+            if is_other and carries(answer, other.case.ground_truth):
                 return other.case.query.query_id
         return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -187,24 +187,35 @@ def _made(text: str, dropped: Sequence[tuple[int, int]], form: Callable[[str], s
     starts: list[int] = []
     ends: list[int] = []
     for start, end in _units(text, dropped):
-        piece = form(text[start:end])
-        made.append(piece)
-        starts += [start] * len(piece)
-        ends += [end] * len(piece)
+        unit = text[start:end]
+        if unit.isascii() and "&" not in unit:  # characters of their own, as they are
+            made.append(unit)
+            starts += range(start, end)
+            ends += range(start + 1, end + 1)
+        else:
+            piece = form(unit)
+            made.append(piece)
+            starts += [start] * len(piece)
+            ends += [end] * len(piece)
     return ComparableText("".join(made), starts, ends)
 
 
+_ASCII = re.compile(r"[\x00-\x25\x27-\x7f]+(?![^\x00-\x7f])")
+"""A run of characters that stand for themselves: the last one before another script may have a mark behind it."""
+
+
 def _units(text: str, dropped: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-    """Yield the parts of a text that are replaced as one: an entity, or a character with its marks."""
-    gone = {at for start, end in dropped for at in range(start, end)}
+    """Yield the parts of a text that are replaced as one: an entity, a character with its marks, or a run in ASCII."""
     entities = {found.start(): found.end() for found in _ENTITY.finditer(text)} if "&" in text else {}
+    gone = deque(dropped)
     at = 0
     while at < len(text):
-        if at in gone:
-            at += 1
+        if gone and at >= gone[0][0]:
+            at = max(at, gone.popleft()[1])
             continue
-        end = entities.get(at, at + 1)
-        while end < len(text) and _joins(text[end]):
+        run = _ASCII.match(text, at, gone[0][0] if gone else len(text))
+        end = run.end() if run else entities.get(at, at + 1)
+        while not run and end < len(text) and _joins(text[end]):
             end += 1
         yield at, end
         at = end

@@ -166,6 +166,7 @@ def figures(text: str) -> frozenset[str]:
     return frozenset(found.replace(",", "") for found in _FIGURE.findall(comparable(text)))
 
 
+@lru_cache(maxsize=2048)
 def written_numbers(text: str) -> frozenset[str]:
     """Return the numbers of a text, small ones in words too, without those of its citations."""
     in_digits = _SMALL_NUMBER.sub(lambda found: str(NUMBER_WORDS.index(found[1].lower())), CITATION.sub(" ", text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from rag_harness.core.text.comparison import compared_words
@@ -75,6 +76,7 @@ def carries(text: str, wanted: str) -> bool:
     return bool(text) and bool(plain_terms(wanted) or written_numbers(wanted)) and _carried(text, wanted).right
 
 
+@lru_cache(maxsize=2048)
 def plain_terms(text: str) -> frozenset[str]:
     """Return the content words of a text, stemmed, without figures and citations."""
     return frozenset(
