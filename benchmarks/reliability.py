@@ -52,7 +52,8 @@ from rag_harness.stats.agreement import auroc
 from rag_harness.stats.inputs import Floats
 from rag_harness.stats.means import Estimate, estimate
 from rag_harness.stats.prediction import promise, risk_coverage
-from rag_harness.studies.reliability_verification import Checked, formula
+from rag_harness.studies.reliability_confidence import formula
+from rag_harness.studies.reliability_verification import Checked
 
 KB = Path(__file__).parents[1] / "data" / "kb"
 FIT_HALF = 0

@@ -21,9 +21,10 @@ from rag_harness.core.errors import SettingsError
 from rag_harness.service import keys
 from rag_harness.service.app_state import Options
 from rag_harness.service.database import Database
-from rag_harness.service.keys import NOBODY_ELSE, Principal, Rates, Scope
+from rag_harness.service.keys import NOBODY_ELSE, Principal, Scope
 from rag_harness.service.middleware import AnsweringPlaces
 from rag_harness.service.problems import ProblemError
+from rag_harness.service.rate_limits import Rates
 
 # A page in a browser on this machine is not this machine's user. The page can reach 127.0.0.1 under its own name (DNS
 # rebinding), and can send forms there from any site. So the headers Host, Origin and Sec-Fetch-Site are checked.

@@ -34,10 +34,10 @@ from rag_harness.service.authentication import Access, check_host, listening_on,
 from rag_harness.service.corpus.document_table import collection_sizes
 from rag_harness.service.corpus.tenant_collections import Corpora
 from rag_harness.service.database import StateFolder
-from rag_harness.service.keys import parsed_rate
 from rag_harness.service.middleware import PROBLEM, install
 from rag_harness.service.monitoring import Counting, Format, Metrics, logging_to
 from rag_harness.service.problems import ProblemError
+from rag_harness.service.rate_limits import parsed_rate
 from rag_harness.service.schemas import Problem
 from rag_harness.service.traces import Exporter, Traces, address, check_export
 

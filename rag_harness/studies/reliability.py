@@ -27,12 +27,12 @@ from rag_harness.pipelines.parts import Generator, RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.builder import Retrieval
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
+from rag_harness.studies.reliability_confidence import Confidence
 from rag_harness.studies.reliability_retrieval import Fallback, Searcher, SearchResult, Signals
 from rag_harness.studies.reliability_verification import (
     MOST_TOKENS,
     TEMPERATURE,
     Checked,
-    Confidence,
     ContradictionModel,
     SecondAsking,
     conflicts,

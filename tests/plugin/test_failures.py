@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.frontends.pytest_plugin.trial_report import is_short
+from rag_harness.frontends.pytest_plugin.failure_messages import is_short
 from tests.plugin.conftest import QUERIES, Suite
 from tests.plugin.test_judged_once import RERUN
 from tests.plugin.test_trust import FILE, Shop, open_shop, shop, tested

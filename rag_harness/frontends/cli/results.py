@@ -16,7 +16,7 @@ from rag_harness.core.progress import uncollected
 from rag_harness.frontends.cli import FOUND
 
 if TYPE_CHECKING:
-    from rag_harness.page.exports.servers import CommentPlace
+    from rag_harness.page.exports.github_gitlab import CommentPlace
 
 
 # ``rag-harness results``: checks whether result files are complete and valid.
@@ -185,7 +185,7 @@ def comment_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_comment(chosen: argparse.Namespace) -> int:
     """Keep one comment up to date."""
-    from rag_harness.page.exports.servers import keep_comment
+    from rag_harness.page.exports.github_gitlab import keep_comment
 
     try:
         text = chosen.file.read_text(encoding="utf-8", errors="replace")
@@ -211,7 +211,7 @@ def status_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_status(chosen: argparse.Namespace) -> int:
     """Set the status of a commit by the verdict of the run's gates."""
-    from rag_harness.page.exports.servers import GitHubRepository
+    from rag_harness.page.exports.github_gitlab import GitHubRepository
     from rag_harness.page.report import read_runs
     from rag_harness.page.run import status_by_gates
 
@@ -232,12 +232,12 @@ def _place(chosen: argparse.Namespace, environment: Mapping[str, str]) -> Commen
     if number and not number.isdecimal():
         raise SettingsError(f"--number {number!r} is not a number of a pull request.")
     if environment.get("GITLAB_CI"):
-        from rag_harness.page.exports.servers import GitLabNotes
+        from rag_harness.page.exports.github_gitlab import GitLabNotes
 
         return GitLabNotes(environment, int(number)) if number else None
     if not environment.get("GITHUB_REPOSITORY"):
         raise SettingsError("This is not a job of GitHub or GitLab: neither GITHUB_REPOSITORY nor GITLAB_CI is set.")
-    from rag_harness.page.exports.servers import GitHubRepository
+    from rag_harness.page.exports.github_gitlab import GitHubRepository
 
     repository = GitHubRepository(environment)
     found = int(number) if number else repository.pull_request(chosen.head, chosen.sha) if chosen.head else None

@@ -17,8 +17,9 @@ from rag_harness.core.package import install
 from rag_harness.frontends.cli import FOUND
 from rag_harness.frontends.cli.options import add_settings, settings_said
 from rag_harness.service.app_state import MIB, Options
-from rag_harness.service.keys import COLLECTION, SCOPES, parsed_rate
+from rag_harness.service.keys import COLLECTION, SCOPES
 from rag_harness.service.problems import unseen_fault
+from rag_harness.service.rate_limits import parsed_rate
 
 if TYPE_CHECKING:
     from rag_harness.core.settings import Settings

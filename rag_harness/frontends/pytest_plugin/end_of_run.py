@@ -19,6 +19,7 @@ from rag_harness.frontends.pytest_plugin.derived_runs import (
     Tuning,
     defer_errors,
 )
+from rag_harness.frontends.pytest_plugin.failure_messages import printed_once
 from rag_harness.frontends.pytest_plugin.progress import WorkerCost, speaks, wants_progress
 from rag_harness.frontends.pytest_plugin.sections import (
     BriefSection,
@@ -29,7 +30,7 @@ from rag_harness.frontends.pytest_plugin.sections import (
 )
 from rag_harness.frontends.pytest_plugin.snapshots import SnapshotsSection
 from rag_harness.frontends.pytest_plugin.terminal import count_rightly, usage_error, write_lines
-from rag_harness.frontends.pytest_plugin.trial_report import printed_once
+from rag_harness.frontends.pytest_plugin.trial_report import failure_of
 
 if TYPE_CHECKING:
     from rag_harness.core.concurrency import Lazy
@@ -499,7 +500,7 @@ class OuterEnd:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
         """Print the last sections."""
-        with printed_once(terminalreporter):
+        with printed_once(terminalreporter, failure_of):
             yield
         _print(SECTIONS[SECTIONS.index(SHORT_SUMMARY) + 1 :], self._run, terminalreporter)
         count_rightly(terminalreporter)

@@ -28,7 +28,8 @@ from rag_harness.service.database import DATABASE, StateFolder
 from rag_harness.service.keys import SCOPES, make_key
 from rag_harness.service.server import create_app, opened
 from rag_harness.studies.reliability import decide_outcome
-from rag_harness.studies.reliability_verification import Checked, formula
+from rag_harness.studies.reliability_confidence import formula
+from rag_harness.studies.reliability_verification import Checked
 from tests.unit.service.injections.asked import HAS_WEIGHTS, SECRET, URL, Said, Tenants, tenants
 from tests.unit.service.injections.made import Injection, Topic, digest, injections, topics
 

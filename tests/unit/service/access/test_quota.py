@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from rag_harness.core.errors import SettingsError
 from rag_harness.service.app_state import Options
 from rag_harness.service.database import Database
-from rag_harness.service.keys import NOBODY_ELSE, Principal, Rates, find_key, grant, list_keys, make_key, parsed_rate
+from rag_harness.service.keys import NOBODY_ELSE, Principal, find_key, grant, list_keys, make_key
 from rag_harness.service.problems import ProblemError
+from rag_harness.service.rate_limits import Rates, parsed_rate
 from tests.unit.service.access.small_app import Asking, create_app, opened
 
 CLIENTS = 64

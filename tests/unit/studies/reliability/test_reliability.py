@@ -34,8 +34,9 @@ from rag_harness.studies.reliability import (
     understood,
     way_decision,
 )
+from rag_harness.studies.reliability_confidence import Confidence, formula
 from rag_harness.studies.reliability_retrieval import WORDS, Fallback, Searcher, Signals, by_meaning, expanded
-from rag_harness.studies.reliability_verification import Checked, Confidence, ContradictionModel, SecondAsking, formula
+from rag_harness.studies.reliability_verification import Checked, ContradictionModel, SecondAsking
 from tests.unit.studies.reliability.hits import hit
 from tests.unit.studies.reliability.test_reliability_verification import JudgeSays
 

@@ -32,8 +32,9 @@ from rag_harness.evaluation.judges.calibration.confidence import (
 )
 from rag_harness.frontends.cli.judge import _lines, _more, run_reliability_calibrate
 from rag_harness.stats.agreement import auroc
+from rag_harness.studies.reliability_confidence import Confidence
 from rag_harness.studies.reliability_retrieval import Signals
-from rag_harness.studies.reliability_verification import Checked, Confidence
+from rag_harness.studies.reliability_verification import Checked
 from tests.unit.rows import make_chunk, make_row
 
 # Benchmarks are scripts and no package: a type checker would meet the file under two names.

@@ -10,7 +10,7 @@ from threading import Barrier, BrokenBarrierError
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.page.exports.servers import CommentPlace, GitHubRepository, GitLabNotes, keep_comment
+from rag_harness.page.exports.github_gitlab import CommentPlace, GitHubRepository, GitLabNotes, keep_comment
 from tests.unit.page.exports.hosts.fake_hosts import BOT, SOMEBODY, TOKEN, FakeHost, fake_host
 from tests.unit.page.runs import gate, summarise, write_study
 
