@@ -43,21 +43,11 @@ from rag_harness.models.calls import (
     transport_errors,
     upper_bound,
 )
-from rag_harness.models.completions import (
-    FILE_NAME,
-    MOST_REFUSALS,
-    AskedWithout,
-    Computed,
-    Replayed,
-    StreamedCompletion,
-    StreamError,
-    refused_parameters,
-    request_content,
-    shaped,
-)
+from rag_harness.models.completions import Computed, Replayed, StreamedCompletion, StreamError, request_content
 from rag_harness.models.endpoints import is_simulated
 from rag_harness.models.recording.cassettes import RECORDED_AT, TOTAL, TTFT, Cassettes
 from rag_harness.models.recording.playback import Playback
+from rag_harness.models.refused_parameters import FILE_NAME, MOST_REFUSALS, AskedWithout, refused_parameters, shaped
 
 if TYPE_CHECKING:
     from openai import APIError, AsyncOpenAI

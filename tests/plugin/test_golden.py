@@ -18,7 +18,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.settings.profiles import BUILT_IN_PROFILES
 from rag_harness.pipelines.experiments import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.records.files import check_results
+from rag_harness.records.validation import check_results
 from rag_harness.runs.fingerprint import fingerprint_of
 from rag_harness.runs.golden_suite import GoldenSuite
 from tests.plugin.conftest import Suite

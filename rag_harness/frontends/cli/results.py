@@ -35,7 +35,7 @@ def validate_arguments(parser: argparse.ArgumentParser) -> None:
 def run_validate(chosen: argparse.Namespace) -> int:
     """Check schema and completeness of result files."""
     from rag_harness.data.queries import read_queries
-    from rag_harness.records.files import check_results
+    from rag_harness.records.validation import check_results
 
     cases = read_queries(chosen.queries) if chosen.queries else []
     wanted = [case.query.query_id for case in cases if case.scenario is None]

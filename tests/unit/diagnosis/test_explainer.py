@@ -21,10 +21,11 @@ from rag_harness.diagnosis.explainer import REPLAYED, Explainer, KeptCauses
 from rag_harness.diagnosis.failures import tables_of
 from rag_harness.diagnosis.reruns import running
 from rag_harness.pipelines.experiments import result_path
-from rag_harness.records.files import PromptFiles, check_results
+from rag_harness.records.files import PromptFiles
 from rag_harness.records.manifest import read_manifest
 from rag_harness.records.row import RowCall, RowStage, rows_in
 from rag_harness.records.scores import CAUSES, CauseLine, read_causes
+from rag_harness.records.validation import check_results
 from rag_harness.runs.journal import JOURNALS, Journal, adopt_journals
 from tests.unit.diagnosis.made_up import (
     CASES,

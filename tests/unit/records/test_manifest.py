@@ -11,7 +11,6 @@ from rag_harness.core.errors import DataError
 from rag_harness.core.settings import Settings, masked
 from rag_harness.core.types import Case, Evidence, Query
 from rag_harness.records.cases import CaseFile, StoredCase, stored_case, write_cases
-from rag_harness.records.files import check_results
 from rag_harness.records.manifest import (
     RunManifest,
     SuiteRecord,
@@ -24,6 +23,7 @@ from rag_harness.records.manifest import (
 )
 from rag_harness.records.row import ExperimentResult
 from rag_harness.records.scores import Author, ScoreLine, row_digest
+from rag_harness.records.validation import check_results
 from tests.unit.rows import failed_row, make_row
 from tests.unit.suite_tables import golden_row
 

@@ -20,9 +20,9 @@ from rag_harness.core.errors import CriticalError, ModelCallError, ModelOutputEr
 from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Completion, Message
 from rag_harness.models import openai_chat
-from rag_harness.models.completions import known_without, refused_parameters, shaped
 from rag_harness.models.http_transport import AiohttpTransport
 from rag_harness.models.openai_chat import OpenAIChat, SentParameters
+from rag_harness.models.refused_parameters import known_without, refused_parameters, shaped
 from rag_harness.pipelines.parts import RunParts
 from tests.unit.server import Reply, Server, as_json, refusal, serving
 
