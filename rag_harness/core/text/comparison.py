@@ -201,7 +201,7 @@ def _made(text: str, dropped: Sequence[tuple[int, int]], form: Callable[[str], s
 
 
 _ASCII = re.compile(r"[\x00-\x25\x27-\x7f]+(?![^\x00-\x7f])")
-"""A run of characters that stand for themselves: the last one before another script may have a mark behind it."""
+"""A run of characters that stay as they are: the last one before another script may have a mark behind it."""
 
 
 def _units(text: str, dropped: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:
