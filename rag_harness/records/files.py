@@ -1,4 +1,4 @@
-"""Files of rows, scores and prompts: appended, resumed, and checked for integrity, doubles and gaps."""
+"""Files of rows, scores and prompts: appended, and resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of a service: principals, scopes and quotas, and rates of requests."""
+"""The keys of a service: principals, scopes and quotas."""
 
 from __future__ import annotations
 
@@ -186,6 +186,3 @@ def _used_up(principal: Principal) -> ProblemError:
     detail = f"This key was good for {principal.quota} questions, and they were asked. Ask its maker for another."
     # Waiting does not help. So Retry-After is not sent, and clients with OpenAI's SDK are told not to try again.
     return ProblemError(429, "quota_used_up", detail, {"x-should-retry": "false"})
-
-
-# Rates and limits: requests of a client in a time, and the refusal of one too many.

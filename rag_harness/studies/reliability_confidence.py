@@ -1,4 +1,4 @@
-"""Confidence of the reliability engine: by a formula, or calibrated with people."""
+"""Confidence in an answer: by a calibration on gold, or by a fixed formula."""
 
 from __future__ import annotations
 

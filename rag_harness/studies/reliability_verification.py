@@ -1,4 +1,4 @@
-"""Verification of an answer, and the confidence in it: by a calibration on gold or by a fixed formula."""
+"""Verification of an answer: support, contradictions, outdated pages, and a second asking."""
 
 from __future__ import annotations
 

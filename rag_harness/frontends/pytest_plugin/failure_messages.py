@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from rag_harness.records.row import ExperimentResult
 
 FailureOf = Callable[[Any], tuple[str, str] | None]
+"""Returns the digest of the message of a failed test, and its trial; None for another report."""
+
+# The message of a failed trial. With ``-vv``, and where a traceback is asked for, it stays as it is.
+#
+# pytest shows the test's code and each value in it, a whole result among them. A run of 200 failed trials has 2,700
+# lines of that. What the person's own assertion says stays.
 
 # pytest shortens what it shows of an object to 240 characters.
 _RESULT = re.compile(r"ExperimentResult\(.{0,300}?schema_version=\d+\)")

@@ -1,4 +1,4 @@
-"""Reports of the tests of trials: what they carry to the process that writes, and what pytest says of failed ones."""
+"""Reports of the tests of trials, and what each carries to the process that writes."""
 
 from __future__ import annotations
 
@@ -315,9 +315,3 @@ def fill(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
     if report.failed:
         carried = replace(carried, failure=failure_said(item, report))
     put_on(report, carried)
-
-
-# Shortens what pytest says of a failed trial. With ``-vv``, and where a traceback is asked for, it stays as it is.
-#
-# pytest shows the test's code and each value in it, a whole result among them. A run of 200 failed trials has 2,700
-# lines of that. What the person's own assertion says stays.

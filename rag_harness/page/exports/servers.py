@@ -1,4 +1,4 @@
-"""Servers that take results: JSON requests with the standard library alone, and GitHub and GitLab."""
+"""Servers that take results: JSON requests with the standard library alone."""
 
 from __future__ import annotations
 
