@@ -18,7 +18,7 @@ PLUGIN = "frontends.pytest_plugin"
 LIGHT = [
     *("core", "core.errors", "core.files", "core.package"),
     *("core.settings", "core.settings.removed", "core.settings.table", "frontends", PLUGIN),
-    *(f"{PLUGIN}.{name}" for name in ("activation", "fixtures", "hookspecs", "options", "stash")),
+    *(f"{PLUGIN}.{name}" for name in ("activation", "byte_code", "fixtures", "hookspecs", "options", "stash")),
     *("pipelines", "pipelines.experiments", "studies", "studies.experiments"),
 ]
 """All that is imported of ours where nothing is asked: it declares options, markers and fixtures."""
@@ -39,6 +39,22 @@ def test_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
     )
     result = pytester.runpytest_subprocess(*ALONE)
     result.assert_outcomes(passed=1)
+
+
+@COLD
+def test_own_modules_come_from_their_byte_code_and_a_suites_asserts_are_rewritten(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        f"""
+        import importlib
+        def test_one():
+            rewritten = type(__loader__)
+            for name in ("core.settings", "{PLUGIN}.options", "{PLUGIN}.session"):
+                module = importlib.import_module("rag_harness." + name)
+                assert not isinstance(module.__loader__, rewritten), name
+            assert rewritten.__name__ == "AssertionRewritingHook"
+        """
+    )
+    pytester.runpytest_subprocess(*ALONE).assert_outcomes(passed=1)
 
 
 @COLD

@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 
+# First: the modules that are imported after it are not rewritten.
+from rag_harness.frontends.pytest_plugin import byte_code  # noqa: F401
+
+# isort: split
 from rag_harness.core.errors import SettingsError
 from rag_harness.frontends.pytest_plugin import activation, hookspecs
 from rag_harness.frontends.pytest_plugin.fixtures import (
