@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+WORKERS = ("--tx=2*popen", "--dist=load")
+"""Two workers, whatever the run would choose: a replay with ``-n 2`` may start none."""
 BLOCKED = ["sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers"]
 BLOCKER = f"""
 import sys

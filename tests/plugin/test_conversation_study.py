@@ -9,6 +9,7 @@ import pytest
 
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server
+from tests.plugin.study import WORKERS
 
 TEST = """
 import pytest
@@ -75,7 +76,7 @@ def rewrites(suite: Suite, stem: str, value: str = "outcome") -> list[str]:
 
 
 def test_all_three_run_and_rewriting_finds_more_than_both_others(talk: Suite) -> None:
-    result = talk.run("-m", "c1", "-n2", "--rag-attribute")
+    result = talk.run("-m", "c1", *WORKERS, "--rag-attribute")
     result.assert_outcomes(passed=TRIALS)
     result.stdout.fnmatch_lines_random(
         ["passed *c1[[]turn>=2[]]: recall@1 > c1-lastturn*", "passed *c1[[]turn>=2[]]: recall@1 > c1-full*"]

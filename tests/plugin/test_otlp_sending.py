@@ -8,6 +8,7 @@ import pytest
 
 from rag_harness.page.exports.otlp import OPT_IN
 from tests.plugin.conftest import Suite
+from tests.plugin.study import WORKERS
 from tests.unit.page.exports.otlp_receiver import OtlpReceiver, backend
 
 __all__ = ["backend"]
@@ -48,7 +49,7 @@ def test_trials_are_sent_with_steps_and_scores(suite: Suite, backend: OtlpReceiv
 def test_a_second_run_and_the_command_send_the_same(suite: Suite, backend: OtlpReceiver) -> None:
     suite.run("-m", "e3", f"--rag-otlp={backend.url}")
     before = dict(backend.spans)
-    resumed = suite.run("-m", "e3", f"--rag-otlp={backend.url}", "-n", "1")
+    resumed = suite.run("-m", "e3", f"--rag-otlp={backend.url}", *WORKERS)
     resumed.assert_outcomes(passed=4)
     from rag_harness.__main__ import main
 
@@ -93,7 +94,7 @@ def test_words_go_through_rag_scrub_or_are_not_sent(
     assert "return a THING" in [said[0]["parts"][0]["content"] for said in asked]
     assert b"lamp" not in b"".join(backend.bodies)
     backend.bodies.clear()
-    spread = suite.run("-m", "e3", f"--rag-otlp={backend.url}", "-n", "1")
+    spread = suite.run("-m", "e3", f"--rag-otlp={backend.url}", *WORKERS)
     spread.stdout.fnmatch_lines(["otlp: 4 trials with *", "otlp: Without words: *"])
     assert len(backend.bodies) == 1
     assert b"THING" not in backend.bodies[0]

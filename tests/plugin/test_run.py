@@ -26,6 +26,14 @@ def test_every_query_is_a_test_and_a_row(suite: Suite, workers: tuple[str, ...])
     result.stdout.fnmatch_lines(["*= rag =*", "profile mock, mode auto, answers by mock/placeholder*", "e3 * 4 * 0 *"])
 
 
+def test_a_few_shipped_trials_that_only_compute_start_no_worker(suite: Suite) -> None:
+    result = suite.run("-m", "e3", "-n", "4")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["rag: -n 4 starts no worker here: *"])
+    result.stdout.no_fnmatch_line("*bringing up nodes*")
+    assert len(suite.rows()) == 4
+
+
 def test_second_run_resumes_and_judges_again(suite: Suite) -> None:
     suite.run().assert_outcomes(passed=4)
     before = suite.rows()

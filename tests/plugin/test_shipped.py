@@ -13,7 +13,7 @@ import rag_harness
 from docs.made.recorded import RECORDED, race_of
 from rag_harness.__main__ import main
 from rag_harness.core.settings.configurations import read_configuration
-from tests.plugin.study import BLOCKED, BLOCKER, ROOT, replay
+from tests.plugin.study import BLOCKED, BLOCKER, ROOT, WORKERS, replay
 
 pytestmark = pytest.mark.usefixtures("cold_python")
 
@@ -39,7 +39,7 @@ def test_rows_of_a_replay_are_the_same_with_any_number_of_workers(
 ) -> None:
     """Threads, batches and the order of trials must move no digit of a score."""
     # Rows are looked at, not causes. These processes have one thread each, that of the study has many.
-    options = ("--rag-limit=40", "-n2", "-o", "rag_attribute=false", f"--rag-cache-dir={study_cache}")
+    options = ("--rag-limit=40", *WORKERS, "-o", "rag_attribute=false", f"--rag-cache-dir={study_cache}")
     result = replay(tmp_path, "-m", "e2 or e3", *options, python=started_python)
     assert result.returncode == 0, result.stdout[-2000:]
     for name in ("e2_standard_rag", "e3_filtered_rag"):

@@ -111,18 +111,18 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def _limit_workers(config: pytest.Config) -> None:
-    """Start no more workers than there are processors, where none of the selected tests waits for a network."""
+    """Start no workers that cost more time than they save, where none of the selected tests waits for a network."""
     from rag_harness.frontends.pytest_plugin.collection import markers_in
     from rag_harness.frontends.pytest_plugin.workers import is_controller, limit_workers
     from rag_harness.pipelines.experiments import built_in
 
     if not is_controller(config):
         return
-    access, names = config.stash[SESSION].access, markers_in(config)
+    session, names = config.stash[SESSION], markers_in(config)
     # In mode auto the code of a user's own may ask a network: only experiments that ship are known not to.
     is_ours = bool(names) and names <= built_in().keys() and "not" not in config.getoption("markexpr").split()
-    if access.calls_nobody or (is_ours and not access.calls_network):
-        config.stash[WORKERS_LEFT_OUT] = limit_workers(config)
+    if session.access.calls_nobody or (is_ours and not session.access.calls_network):
+        config.stash[WORKERS_LEFT_OUT] = limit_workers(config, session.cases.count(names) if is_ours else 0)
 
 
 def _share_cores(config: pytest.Config) -> None:

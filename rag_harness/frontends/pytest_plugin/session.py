@@ -136,6 +136,18 @@ class RunCases:
         """Return the cases of an experiment that this run looks at."""
         return self.all_of(experiment)[: self._settings.get().limit or None]
 
+    def count(self, marks: Collection[str]) -> int:
+        """Return how many trials of shipped experiments ``marks`` select at most; 0 where that is not known."""
+        from rag_harness.core.errors import PrerequisiteError
+        from rag_harness.pipelines.experiments import built_in
+
+        settings = self._settings.get()
+        with suppress(PrerequisiteError):  # collection reports it
+            # A test of t1 may name variants of t1, which -m t1 selects with it.
+            asked = [name for name in built_in() if name.partition("-")[0] in marks or name in marks]
+            return sum(len(self.of(name)) for name in asked) * max(1, settings.repeats)
+        return 0
+
     def _read_query_ids(self) -> set[str]:
         from rag_harness.core.errors import PrerequisiteError
 

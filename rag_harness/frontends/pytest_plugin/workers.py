@@ -45,13 +45,30 @@ def run_id(config: pytest.Config) -> str:
     return str(_input(config).get("testrunuid") or "")
 
 
-def limit_workers(config: pytest.Config) -> str:
-    """Leave out workers beyond the processors of this machine, before they start; return what to say of it.
+FEW_TRIALS = 600
+"""Trials that one process replays about as soon as two workers, which have to start. They count variants, too, of which
+a run often has none."""
+
+
+def limit_workers(config: pytest.Config, trials: int) -> str:
+    """Leave out workers that would make a run slower, before they start; return what to say of it.
 
     For runs that only compute: each worker imports and reads what the others do, which is most of their work.
+
+    Args:
+        config: of the controller.
+        trials: how many there are at most; 0 where that is not known.
     """
     specs, most = config.getoption("tx", None) or [], usable_processors()
-    if len(specs) <= most or {*specs} != {"popen"}:
+    if {*specs} != {"popen"} or config.getoption("dist") == "each":
+        return ""
+    if 0 < trials <= FEW_TRIALS:
+        config.option.tx, config.option.dist, config.option.numprocesses = [], "no", 0
+        return (
+            f"rag: -n {len(specs)} starts no worker here: answers are replayed or computed, and one process is done "
+            f"with so few before workers have started"
+        )
+    if len(specs) <= most:
         return ""
     config.option.tx = specs[:most]
     return (

@@ -126,24 +126,42 @@ def test_it_is_said_of_the_workers_that_told(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("specs", "processors", "left"),
+    ("specs", "dist", "trials", "processors", "left"),
     [
-        (["popen"] * 4, 2, ["popen"] * 2),
-        (["popen"] * 2, 2, ["popen"] * 2),
-        (["popen"] * 4, 16, ["popen"] * 4),
-        (["popen", "popen//python=python3.10", "ssh=far"], 1, ["popen", "popen//python=python3.10", "ssh=far"]),
-        (None, 2, None),
+        (["popen"] * 4, "load", 0, 2, ["popen"] * 2),
+        (["popen"] * 4, "load", 800, 2, ["popen"] * 2),
+        (["popen"] * 4, "load", 200, 2, []),
+        (["popen"] * 2, "worksteal", 200, 16, []),
+        (["popen"] * 2, "load", 800, 2, ["popen"] * 2),
+        (["popen"] * 4, "load", 800, 16, ["popen"] * 4),
+        (["popen"] * 4, "each", 200, 2, ["popen"] * 4),
+        (
+            ["popen", "popen//python=python3.10", "ssh=far"],
+            "load",
+            200,
+            1,
+            ["popen", "popen//python=python3.10", "ssh=far"],
+        ),
+        (["4*popen"], "load", 200, 1, ["4*popen"]),
+        (None, "no", 200, 2, None),
     ],
 )
-def test_workers_beyond_the_processors_are_left_out(
-    specs: list[str] | None, processors: int, left: list[str] | None, monkeypatch: pytest.MonkeyPatch
+def test_workers_that_cost_more_than_they_save_are_left_out(
+    specs: list[str] | None,
+    dist: str,
+    trials: int,
+    processors: int,
+    left: list[str] | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("rag_harness.frontends.pytest_plugin.workers.usable_processors", lambda: processors)
-    option = SimpleNamespace(tx=specs)
-    said = limit_workers(cast("pytest.Config", SimpleNamespace(option=option, getoption=lambda *_: option.tx)))
+    option = SimpleNamespace(tx=specs, dist=dist, numprocesses=4)
+    config = SimpleNamespace(option=option, getoption=lambda name, _=None: getattr(option, name))
+    said = limit_workers(cast("pytest.Config", config), trials)
     assert option.tx == left
+    assert option.dist == ("no" if left == [] else dist)
     assert bool(said) is (specs != left)
-    assert not said or said.startswith("rag: -n 4 starts 2 here")
+    assert not said or said.startswith(f"rag: -n {len(specs or [])} starts {len(left or []) or 'no worker'} here")
 
 
 # An id of a test is cut where an experiment ends and a query begins, though both may have hyphens.
