@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.core.errors import NoRoomError, SettingsError
-from rag_harness.core.files import regular_bytes, write_atomically
+from rag_harness.core.files import json_digest, regular_bytes, write_atomically
 
 # A file that is cut short, damaged or of another user counts as missing: its content is computed again.
 
@@ -57,6 +57,65 @@ def write_kept(file: Path, value: Any) -> None:
     packed = zlib.compress(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(), _FAST)
     with suppress(OSError):
         write_atomically(file, _digest(packed) + packed)
+
+
+MOST_VALUES = 20_000
+"""Values in one folder. Larger runs compute the rest again: their values would fill the memory."""
+_FILES = 8
+"""Files in one folder. A run that finds so many makes one of them, of the values that it has used."""
+
+
+class KeptValues:
+    """JSON values by the digest of all that they depend on, in files of one folder.
+
+    Args:
+        folder: belongs to one state of the package.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: list[Path] = []
+        self._known: dict[str, Any] | None = None
+        self._used: dict[str, Any] = {}
+        self._new: dict[str, Any] = {}
+
+    def get(self, key: str) -> Any:
+        """Return a value that another run, or ``flush``, has left; None where there is none."""
+        found = self._all.get(key)
+        if found is not None:
+            self._used[key] = found
+        return found
+
+    def put(self, key: str, value: Any) -> None:
+        """Add a value. It stays in memory until ``flush``."""
+        if len(self._used) + len(self._new) < MOST_VALUES:
+            self._new[key] = value
+
+    def flush(self) -> None:
+        """Write the new values, as a file of their own, so that several processes lose nothing."""
+        if not self._new:
+            return
+        crowded = len(self._files) >= _FILES or len(self._all) + len(self._new) > MOST_VALUES
+        content = {**self._used, **self._new} if crowded else self._new
+        file = self._folder / f"{json_digest(sorted(content))}{SUFFIX}"
+        write_kept(file, content)
+        for old in self._files if crowded and file.is_file() else ():
+            if old != file:
+                old.unlink(missing_ok=True)
+        self._used |= self._new
+        self._all.update(self._new)
+        self._new = {}
+
+    @property
+    def _all(self) -> dict[str, Any]:
+        """All values of the folder. They are read once, so that it does not matter when the folder goes."""
+        if self._known is None:
+            note_use(self._folder)
+            self._known, self._files = {}, sorted(self._folder.glob(f"*{SUFFIX}"))
+            for file in self._files:
+                found = read_kept(file)
+                self._known.update(found if isinstance(found, dict) else {})
+        return self._known
 
 
 def leave_newest(folder: Path, most: int) -> None:
@@ -178,6 +237,7 @@ KINDS = {
     "pairs": "scores of the reranker",
     "judged": "what the embedded judge has read",
     "scores": "scores of the judges that compute them; the next replay reads them",
+    "texts": "what was found out about texts: languages, refusals, agreement with the gold; the next run reads it",
     "causes": "why trials of a replay failed; the next one reads it",
     "chunks": "cuts of documents",
     "duplicates": "chunks compared with each other",

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_harness.core.cache import SUFFIX, note_use, read_kept, write_kept
+from rag_harness.core.cache import KeptValues
 from rag_harness.core.concurrency import Deadline, Lazy, in_a_thread, inline
 from rag_harness.core.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.core.files import json_digest
@@ -87,10 +87,6 @@ def material_of(row: ExperimentResult, case: Case, measures: Sequence[JudgedMeas
 
 KEPT_SCORES = "scores"
 """The folder in the cache."""
-MOST_SCORES = 20_000
-"""Scores in one folder. Larger runs judge the rest again: their scores would fill the memory."""
-_FILES = 8
-"""Files in one folder. A run that finds so many makes one of them, of the scores that it has used."""
 _PACKAGE = "rag_harness."
 
 
@@ -102,21 +98,13 @@ class KeptScores:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._files: list[Path] = []
-        self._known: dict[str, Any] | None = None
-        self._used: dict[str, Any] = {}
-        self._new: dict[str, Any] = {}
+        self._values = KeptValues(folder)
+        self.flush = self._values.flush
 
     def of(self, author: Author, material: Material, measures: Sequence[JudgedMeasure]) -> dict[str, Score]:
         """Return the known scores by the measure's name."""
-        found: dict[str, Score] = {}
-        for measure, key in _keys(author, material, measures).items():
-            kept = self._all.get(key)
-            score = _score(kept)
-            if score is not None:
-                self._used[key], found[measure.name] = kept, score
-        return found
+        kept = {each.name: _score(self._values.get(key)) for each, key in _keys(author, material, measures).items()}
+        return {name: score for name, score in kept.items() if score is not None}
 
     def keep(
         self, author: Author, material: Material, measures: Sequence[JudgedMeasure], said: Mapping[str, Score]
@@ -125,36 +113,8 @@ class KeptScores:
         for measure, key in _keys(author, material, measures).items():
             score = said[measure.name]
             content = [score.value, score.reason, dict(score.detail), score.undefined]
-            if (score.value is not None or score.undefined) and self._has_room and _is_plain(content):
-                self._new[key] = content
-
-    @property
-    def _has_room(self) -> bool:
-        return len(self._used) + len(self._new) < MOST_SCORES
-
-    def flush(self) -> None:
-        """Write the new scores, as a file of their own, so that several processes lose nothing."""
-        if not self._new:
-            return
-        crowded = len(self._files) >= _FILES or len(self._all) + len(self._new) > MOST_SCORES
-        content = {**self._used, **self._new} if crowded else self._new
-        file = self._folder / f"{json_digest(sorted(content))}{SUFFIX}"
-        write_kept(file, content)
-        for old in self._files if crowded and file.is_file() else ():
-            if old != file:
-                old.unlink(missing_ok=True)
-        self._new = {}
-
-    @property
-    def _all(self) -> dict[str, Any]:
-        """All scores of the folder. They are read once, so that it does not matter when the folder goes."""
-        if self._known is None:
-            note_use(self._folder)
-            self._known, self._files = {}, sorted(self._folder.glob(f"*{SUFFIX}"))
-            for file in self._files:
-                found = read_kept(file)
-                self._known.update(found if isinstance(found, dict) else {})
-        return self._known
+            if (score.value is not None or score.undefined) and _is_plain(content):
+                self._values.put(key, content)
 
 
 def kept_scores(settings: Settings) -> KeptScores | None:

@@ -33,6 +33,7 @@ from rag_harness.core.protocols import Experiment, Pipeline
 from rag_harness.core.registry import is_own_code, model_name, stated_fingerprint, stated_truth
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.profiles import prices_of
+from rag_harness.core.text.memory import without_memory
 from rag_harness.core.types import (
     SERVICE,
     Answer,
@@ -416,7 +417,8 @@ async def run_trial(
 
     ``find_page`` finds the page of a context that the pipeline calls otherwise, or does not name.
     """
-    _rehearse(settings.refusals)
+    if settings.mode != "replay":
+        _rehearse(settings.refusals)
     started = perf_counter()
     trial_retries.set(RetriesNoted())
     unkept: list[CriticalError] = []
@@ -476,7 +478,9 @@ def _rehearse(refusals: tuple[str, ...]) -> None:
     """
     settings = replace(Settings(), refusals=refusals)
     case = Case(Query("", "When?"), ground_truth="The fee is paid within 30 days.")
-    make_row(Trial("", case), PipelineOutput(Answer("Within 30 days the fee is paid.")), None, 0.0, settings, "")
+    answer = PipelineOutput(Answer("Within 30 days the fee is paid."))
+    with without_memory():
+        make_row(Trial("", case), answer, None, 0.0, settings, "")
 
 
 def _nothing_said(output: PipelineOutput) -> EmptyAnswerError | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from rag_harness.core.text.comparison import comparable, compared_words, folded
@@ -12,6 +12,7 @@ from rag_harness.core.text.contradictions import against
 from rag_harness.core.text.figures import word_set
 from rag_harness.core.text.language_detection import told
 from rag_harness.core.text.languages import ENGLISH, has_rules
+from rag_harness.core.text.memory import remembered_as
 from rag_harness.core.text.numbers import StatedValue, share_stated, stated_values, unit_words, value_words
 from rag_harness.core.text.terms import CITATION, terms
 
@@ -211,6 +212,8 @@ class Match:
     agrees: bool | None
 
 
+@lru_cache(maxsize=2048)
+@remembered_as(lambda match: [match.share, match.agrees], lambda known: Match(*known))
 def answer_match(question: str, truth: str, answer: str) -> Match:
     """Return how an answer to a question agrees with its ground truth, which has at least a word or a number."""
     return _Compared(question, truth, CITATION.sub(" ", answer[:_MOST])).match

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from rag_harness.core.text.languages import ENGLISH, LANGUAGES, has_rules
+from rag_harness.core.text.memory import remembered
 from rag_harness.core.text.terms import STOPWORDS
 
 if TYPE_CHECKING:
@@ -76,9 +77,12 @@ _SHARE_OF_COMMON = 0.12
 def told(text: str) -> str:
     """Return the code of a text's language; empty where the text does not tell, or two languages are near."""
     read = _UNREAD.sub(" ", text[:_MOST])
-    if _is_plainly_english(read):
-        return ENGLISH
-    likely = _likely(read)
+    return ENGLISH if _is_plainly_english(read) else _surest(read)
+
+
+@remembered
+def _surest(text: str) -> str:
+    likely = _likely(text)
     best = max(likely, key=lambda language: likely[language], default="")
     return best if best and likely[best] >= _SURE else ""
 

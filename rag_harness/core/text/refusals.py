@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rag_harness.core.settings.profiles import parsed_toml
 from rag_harness.core.text.comparison import without_emphasis
+from rag_harness.core.text.memory import remembered
 from rag_harness.core.text.terms import CITATION
 
 # The whole answer is looked at, clause by clause. A clause refuses ("the documents do not mention a price"), or is a
@@ -243,6 +244,7 @@ def _own(phrases: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4096)
+@remembered
 def declines(answer: str, own: tuple[str, ...] = ()) -> bool:
     """Return whether an answer says that it has no answer, and claims nothing beside that.
 

@@ -8,6 +8,8 @@ and nothing imports it. Trials are the engine's, verdicts are those of ``runs.ga
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -97,6 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _share_cores(config)
         _check_usage(config)
         _limit_workers(config)
+        _leave_to_stay(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -123,6 +126,17 @@ def _limit_workers(config: pytest.Config) -> None:
     is_ours = bool(names) and names <= built_in().keys() and "not" not in config.getoption("markexpr").split()
     if session.access.calls_nobody or (is_ours and not session.access.calls_network):
         config.stash[WORKERS_LEFT_OUT] = limit_workers(config, session.cases.count(names) if is_ours else 0)
+
+
+def _leave_to_stay(config: pytest.Config) -> None:
+    """Leave what is here, modules above all, out of the search for garbage until the run has ended.
+
+    pytest searches five times at its end, Python now and then and at its exit: a fifth of the time of a replay. What
+    becomes garbage later is found as before.
+    """
+    config.add_cleanup(gc.unfreeze)  # before pytest adds its own cleanup, so it is called after that
+    atexit.register(gc.freeze)
+    gc.freeze()
 
 
 def _share_cores(config: pytest.Config) -> None:
@@ -282,6 +296,12 @@ def pytest_make_collect_report(
 
         make_inert(report)
     return report
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave tests and data out of the search for garbage, too."""
+    if SESSION in session.config.stash:
+        gc.freeze()
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:

@@ -338,6 +338,7 @@ class RagSession:
     def _read_settings(self) -> Settings:
         from rag_harness.core.package import remember_in
         from rag_harness.core.settings import access_of, masked
+        from rag_harness.core.text.memory import open_memory
 
         settings = read_settings(self.config)
         open_log(settings.path(settings.logs))
@@ -346,6 +347,7 @@ class RagSession:
         if not is_worker(self.config):
             log.info("Settings: %s", masked(settings))  # once a run: workers have the same
         remember_in(settings.path(settings.cache_dir))
+        self.closing.callback(open_memory(settings.path(settings.cache_dir)))
         for spec in settings.endpoints:
             if not spec.name.isidentifier():
                 continue  # -m cannot name it; rag_experiment("my-service") marks it

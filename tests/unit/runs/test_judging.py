@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from rag_harness.core import cache
 from rag_harness.core.errors import BudgetError, CriticalError, ModelOutputError, PrerequisiteError
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Case, Evidence, Message, Query
@@ -349,13 +350,13 @@ def test_pruning_during_a_run_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_files_do_not_become_many(tmp_path: Path) -> None:
-    for number in range(3 * module._FILES):
+    for number in range(3 * cache._FILES):
         judge_again(Said(), tmp_path, row=make_row(llm_answer=f"Within {number} days."))
-    assert len(list(tmp_path.iterdir())) <= module._FILES
+    assert len(list(tmp_path.iterdir())) <= cache._FILES
 
 
 def test_more_than_a_folder_takes_is_judged_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_SCORES", 1)
+    monkeypatch.setattr(cache, "MOST_VALUES", 1)
     judge_again(Said(), tmp_path)
     assert is_asked(tmp_path)
 
@@ -368,7 +369,7 @@ def settings(tmp_path: Path, **given: Any) -> Settings:
 def folder_of(settings: Settings) -> Path:
     kept = kept_scores(settings)
     assert kept is not None
-    return kept._folder
+    return kept._values._folder
 
 
 def test_each_judge_with_its_options_and_versions_has_a_folder_of_its_own(
