@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PLAIN = re.compile(r"[\w\s()]{1,500}")
+UNSELECTED = "unselected"
+"""The id of a question or entry that ``-m`` leaves out with all others of its test: their files are not read."""
 _WORDS = {"and", "or", "not", "True", "False", "None"}
 
 
@@ -256,7 +258,7 @@ def parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
         else:
             check_marked(metafunc.definition)
         if "rag_retrieval" in metafunc.fixturenames:
-            entries = session.golden.ids
+            entries = _golden_entries(metafunc, session)
             metafunc.parametrize("rag_golden_id", entries, ids=[str(TrialId(GOLDEN, entry)) for entry in entries])
     except PrerequisiteError as error:
         if str(error) not in session.refused:
@@ -267,24 +269,35 @@ def parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
             metafunc.parametrize(name, [])
 
 
+def _golden_entries(metafunc: pytest.Metafunc, session: RagSession) -> Sequence[str]:
+    from rag_harness.pipelines.experiments import built_in
+
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    is_left = never_selected(metafunc.config, marks, {*built_in(), *session.markers})
+    return [UNSELECTED] if is_left else session.golden.ids
+
+
 def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
+    from rag_harness.core.types import Case, Query
     from rag_harness.pipelines.experiments import built_in
     from rag_harness.records.manifest import without_history
     from rag_harness.runs.trial import Trial
 
-    names = session.histories.names(experiments_of(metafunc.definition, session.experiments.endpoints))
-    session.experiments.tracing.note(metafunc.definition, names)
+    said = experiments_of(metafunc.definition, session.experiments.endpoints)
     # A test may name its experiment by rag_experiment(...). `-m my_service` and `-m e3` must select it all the same.
     known = {*built_in(), *session.markers}
-    answering = {name: name if name in known else without_history(name) for name in names}
-    marks = {name: [getattr(pytest.mark, by)] for name, by in answering.items() if by in known and by.isidentifier()}
-    asked = {name: session.cases.of(name) for name in names}
+
+    def marks(experiment: str) -> list[pytest.MarkDecorator]:
+        by = experiment if experiment in known else without_history(experiment)
+        return [getattr(pytest.mark, by)] if by in known and by.isidentifier() else []
+
     own = {mark.name for mark in metafunc.definition.iter_markers()}
-    for name in names:
-        if never_selected(metafunc.config, {*own, *(mark.name for mark in marks.get(name, ()))}, known):
-            asked[name] = asked[name][:1]  # one is left, to be deselected as a person expects
-    trials = [Trial(name, case) for name, cases in asked.items() for case in cases]
-    params = [pytest.param(trial, id=trial.trial_id, marks=marks.get(trial.experiment, ())) for trial in trials]
+    left = [name for name in said if never_selected(metafunc.config, {*own, *(m.name for m in marks(name))}, known)]
+    names = session.histories.names(name for name in said if name not in left)
+    session.experiments.tracing.note(metafunc.definition, [*names, *left])
+    trials = [Trial(name, case) for name in names for case in session.cases.of(name)]
+    trials += [Trial(name, Case(Query(UNSELECTED, ""))) for name in left]
+    params = [pytest.param(trial, id=trial.trial_id, marks=marks(trial.experiment)) for trial in trials]
     metafunc.parametrize("rag_trial", params)
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.core.protocols import Experiment
-    from rag_harness.diagnosis.explainer import KeptCauses
     from rag_harness.diagnosis.interventions import Paraphraser
+    from rag_harness.diagnosis.kept_causes import KeptCauses
     from rag_harness.diagnosis.metamorphic import Checker
     from rag_harness.diagnosis.reruns import DerivedRuns
     from rag_harness.diagnosis.tuning.tuner import Tuned
@@ -169,7 +169,7 @@ class Attribution:
         settings = self._session.settings
         if self._session.access.calls_network or settings.engine != "local" or settings.metamorphic:
             return None
-        from rag_harness.diagnosis.explainer import KeptCauses
+        from rag_harness.diagnosis.kept_causes import KeptCauses
 
         return KeptCauses(settings, self._session.output, self._trials.equipment.prompts.get().keep_file)
 

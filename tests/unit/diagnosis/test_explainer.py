@@ -16,9 +16,10 @@ from rag_harness.core.cache import write_kept
 from rag_harness.core.errors import BudgetError, CriticalError, DataError, RecordingMissError
 from rag_harness.core.settings import Settings
 from rag_harness.core.types import Expectation, Hit, PipelineOutput, Query
-from rag_harness.diagnosis import explainer as module
-from rag_harness.diagnosis.explainer import REPLAYED, Explainer, KeptCauses
+from rag_harness.diagnosis import kept_causes as module
+from rag_harness.diagnosis.explainer import REPLAYED, Explainer
 from rag_harness.diagnosis.failures import tables_of
+from rag_harness.diagnosis.kept_causes import KeptCauses
 from rag_harness.diagnosis.reruns import running
 from rag_harness.pipelines.experiments import result_path
 from rag_harness.records.files import PromptFiles
