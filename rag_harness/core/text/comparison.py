@@ -35,6 +35,7 @@ _REPLACED: dict[int, str | None] = {
     **dict.fromkeys(map(ord, "“”„‟″«»＂"), '"'),
     **dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-"),
 }
+_TO_REPLACE = re.compile(f"[{re.escape(''.join(map(chr, _REPLACED)))}]")
 _SMALL = re.compile("([ªº²³¹¼-¾ʰ-ʸˠ-ˤ⁰-ₜ℠™⅐-⅟↉]+)")
 """Superscripts and fractions stay: 10² is no 102, and 2½ no 21/2."""
 _WITHOUT_BLANKS = (
@@ -61,7 +62,9 @@ def comparable(text: str) -> str:
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
     if text.isascii():
         return text
-    parts = _SMALL.split(text.translate(_REPLACED))
+    # ``str.translate`` looks up each character, and is four times slower.
+    text = _TO_REPLACE.sub(lambda found: _REPLACED[ord(found[0])] or "", text)
+    parts = _SMALL.split(text)
     return "".join(part if at % 2 else unicodedata.normalize("NFKC", part) for at, part in enumerate(parts))
 
 
