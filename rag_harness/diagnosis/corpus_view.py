@@ -33,7 +33,6 @@ class CorpusView:
         self.knows_index: bool = chunks is not None
         self.chunks: dict[str, Chunk] = {chunk.chunk_id: chunk for chunk in chunks or ()}
         self.documents: dict[str, Document] = {document.doc_id: document for document in documents}
-        self._folded: dict[str, str] = {}
         self._bare: dict[str, str] = {}
 
     @cached_property
@@ -44,7 +43,7 @@ class CorpusView:
     def holding(self, quote: str) -> list[Chunk]:
         """Return the chunks that contain ``quote`` in one piece, white space folded."""
         wanted = with_single_blanks(quote)
-        return [chunk for chunk in self.chunks.values() if wanted in self._text(chunk)]
+        return [chunk for text, chunk in self._texts if wanted in text]
 
     def of_page(self, doc_id: str) -> list[Chunk]:
         """Return the chunks of a page, in its order; none where it is not in the index."""
@@ -125,10 +124,9 @@ class CorpusView:
         found = re.search(pattern, document.text) if document and pattern else None
         return found.span() if found else None
 
-    def _text(self, chunk: Chunk) -> str:
-        if chunk.chunk_id not in self._folded:
-            self._folded[chunk.chunk_id] = with_single_blanks(chunk.text)
-        return self._folded[chunk.chunk_id]
+    @cached_property
+    def _texts(self) -> Sequence[tuple[str, Chunk]]:
+        return [(with_single_blanks(chunk.text), chunk) for chunk in self.chunks.values()]
 
 
 def _overlap(first: str, second: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -303,13 +303,12 @@ class Number(ExpectationKind):
 
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         near, unit, seen = float(demand.options.get("within", 0)), str(demand.options.get("unit", "")).lower(), []
-        for start, number, values in _numbers(answer.words):
-            span = start, start + len(number)
-            if unit and unit not in _beside(answer.words, *span):
+        for start, number, values, beside in _numbers(answer.words):
+            if unit and unit not in beside:
                 continue
             seen.append(number)
             if any(abs(each - demand.wanted) <= near + 1e-9 * max(1.0, abs(demand.wanted)) for each in values):
-                return Finding(True, f"it says {number}", *span)
+                return Finding(True, f"it says {number}", start, start + len(number))
         behind = f" with {unit} beside them" if unit else ""
         return Finding(
             False, f"its numbers{behind} are {', '.join(seen[:8])}" if seen else f"it has no numbers{behind}"
@@ -317,12 +316,15 @@ class Number(ExpectationKind):
 
 
 @lru_cache(maxsize=8192)
-def _numbers(text: str) -> tuple[tuple[int, str, tuple[float, ...]], ...]:
-    """Return where each number of a text begins, its text and its possible values.
+def _numbers(text: str) -> Sequence[tuple[int, str, Sequence[float], Sequence[str]]]:
+    """Return where each number of a text begins, its text, its possible values, and the words beside it.
 
     Attribution looks through the same chunks for each expectation that an answer breaks.
     """
-    return tuple((match.start(), match[0], tuple(readings(match[0]))) for match in _NUMBER.finditer(text))
+    return [
+        (match.start(), match[0], tuple(readings(match[0])), _beside(text, *match.span()))
+        for match in _NUMBER.finditer(text)
+    ]
 
 
 def _beside(text: str, start: int, end: int) -> list[str]:
