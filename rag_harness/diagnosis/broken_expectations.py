@@ -161,7 +161,7 @@ def _folded(text: str) -> str:
 
 def _does(demand: Expectation, text: str) -> bool:
     """Return whether a text does what an expectation is about, as an answer would."""
-    (found,) = looked_at([replace(demand, negated=False)], _seen(text))
+    (found,) = looked_at([replace(demand, negated=False) if demand.negated else demand], _seen(text))
     return bool(found.kept)
 
 

@@ -52,6 +52,11 @@ _LARGEST = 20_000_000
 _SHOWN = 60
 
 
+def _terms_of(texts: Iterable[str]) -> frozenset[str]:
+    """Return the terms of texts, each of which is read once: questions share their passages."""
+    return frozenset().union(*map(terms, texts))
+
+
 class WordSearch:
     """A plain search of the pages by words, for comparison with what a pipeline sent."""
 
@@ -94,8 +99,8 @@ class WordSearch:
         asked = terms(question)
         if not self._paragraphs or not contexts or len(asked) < _FEWEST_TERMS:
             return None
-        best = " ".join(hit.chunk.text for hit in self._index.search(question, len(contexts)))
-        possible, found = asked & terms(best), asked & terms(" ".join(contexts))
+        best = [hit.chunk.text for hit in self._index.search(question, len(contexts))]
+        possible, found = asked & _terms_of(best), asked & _terms_of(contexts)
         weight = sum(map(self._rarity.of, possible))
         return sum(map(self._rarity.of, found)) / weight if weight else None
 
