@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.core.package import VERSION
-
 if TYPE_CHECKING:
     from rag_harness.core.errors import RagHarnessError
     from rag_harness.core.protocols import (
@@ -174,7 +172,8 @@ __all__ = [
 ]
 
 
-__version__ = VERSION
+if TYPE_CHECKING:
+    __version__: str
 
 _NAMES = {
     "core.errors": "RagHarnessError",
@@ -211,6 +210,10 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use. pytest imports this package in every suite, so its import must be cheap."""
+    if name == "__version__":
+        from rag_harness.core.package import VERSION
+
+        return VERSION
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -16,7 +16,7 @@ HEAVY = [
 ]  # fmt: skip
 PLUGIN = "frontends.pytest_plugin"
 LIGHT = [
-    *("core", "core.errors", "core.files", "core.package"),
+    *("core", "core.errors"),
     *("core.settings", "core.settings.removed", "core.settings.table", "frontends", PLUGIN),
     *(f"{PLUGIN}.{name}" for name in ("activation", "byte_code", "fixtures", "hookspecs", "options", "stash")),
     *("pipelines", "pipelines.experiments", "studies", "studies.experiments"),
