@@ -289,16 +289,15 @@ class OpenAIChat:
                 caller's ``Patience`` says.
             ModelOutputError: the answer has no text, or too much.
         """
-        return (
-            self._replayed(messages, response_format)
-            or self.computed(self._request(messages, response_format))
-            or await self._called(messages, response_format)
-        )
+        request = self._request(messages, response_format)
+        return self._replayed(request) or self.computed(request) or await self._called(request)
 
-    def _replayed(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion | None:
+    def _replayed(self, request: Mapping[str, Any]) -> Completion | None:
         """Return the recorded answer. A model without structured output was asked again, without the schema; one that
         states no probabilities, without these."""
-        request, without = self._request(messages, schema), self.without.names
+        if self._recorded is _nothing:
+            return None
+        without = self.without.names
         asked = shaped(request, without)
         if found := self._recorded(asked):
             return replace(found, asked_without=tuple(sorted(without)))
@@ -309,12 +308,12 @@ class OpenAIChat:
                 return found
         return None
 
-    async def _called(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
+    async def _called(self, request: Mapping[str, Any]) -> Completion:
         _ = self._client  # made now, so that no call's time includes the SDK's import
         lost: list[Usage] = []
         late = f"no whole answer within {self.timeout:g} s. Allow more: --rag-timeout"
         completion, retries, waited_ms = await retried(
-            lambda time: self._once(messages, response_format, time, lost),
+            lambda time: self._once(request, time, lost),
             lambda: Deadline(self.timeout, late),
             lambda _, why: ModelCallError(f"{self.model}: {why}"),
             self._wait,
@@ -322,17 +321,10 @@ class OpenAIChat:
         usage = sum(lost, completion.usage)
         return replace(completion, usage=usage, retries=retries, waited_ms=waited_ms)
 
-    async def _once(
-        self,
-        messages: Sequence[Message],
-        response_format: Mapping[str, Any] | None,
-        time: Deadline,
-        lost: list[Usage],
-    ) -> Completion:
+    async def _once(self, asked: Mapping[str, Any], time: Deadline, lost: list[Usage]) -> Completion:
         """Ask once, and again where the server refuses parameters; ``lost`` gets the tokens of failed replies."""
         from openai import APIError
 
-        asked = self._request(messages, response_format)
         for refusals in range(MOST_REFUSALS + 1):
             without = self.without.names
             request = shaped(asked, without)
