@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
+from threading import Thread
 from typing import TYPE_CHECKING
 
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.text.languages import ENGLISH, LANGUAGES, has_rules
 from rag_harness.core.text.memory import remembered
 from rag_harness.core.text.terms import STOPWORDS
@@ -210,13 +212,21 @@ def _is_plainly_english(text: str) -> bool:
 
 def _likely(text: str) -> Mapping[str, float]:
     """Return the probability of each language; empty for a text without letters."""
-    return dict(_identifier().rank(text)) if any(map(str.isalpha, text)) else {}
+    return dict(_identifier.get().rank(text)) if any(map(str.isalpha, text)) else {}
 
 
-@cache
-def _identifier() -> LanguageIdentifier:
+def _load() -> LanguageIdentifier:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     found = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     found.set_languages(KNOWN)
     return found
+
+
+_identifier = Lazy(_load)
+
+
+def load_ahead() -> None:
+    """Load in a thread what tells languages. It takes 0.3 s, in which Python may do something else."""
+    if _identifier.made is None:
+        Thread(target=_identifier.get, name="rag-languages", daemon=True).start()

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.core.concurrency import Deadline, paused
+from rag_harness.core.concurrency import Deadline, Lazy, paused
 from rag_harness.core.errors import BudgetError, CriticalError, DataError, ModelCallError, ModelOutputError
 from rag_harness.core.settings import Settings
+from rag_harness.core.text import language_detection
 from rag_harness.core.types import (
     Answer,
     Call,
@@ -508,6 +509,22 @@ def test_all_that_a_row_is_made_with_is_there_before_an_answer_is_asked_for(monk
 
     assert row_of(outcome(Async(answer))).ok
     assert compiled == []
+
+
+def test_what_tells_languages_is_loaded_beside_the_first_call_and_only_for_a_gold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes longer than all else that a row is made with, and a process with one core's calls would wait for it."""
+    loaded: list[str] = []
+    identifier = Lazy(lambda: loaded.append(threading.current_thread().name))
+    monkeypatch.setattr(language_detection, "_identifier", identifier)
+    monkeypatch.setattr(language_detection, "_likely", lambda _: pytest.fail("loaded in the thread that asks"))
+    for has_gold, threads in ((False, []), (True, ["rag-languages"])):
+        trial_module._rehearse.__wrapped__((), has_gold)
+        for each in threading.enumerate():
+            if each.name == "rag-languages":
+                each.join()
+        assert loaded == threads
 
 
 # A trial in a line of the log.
