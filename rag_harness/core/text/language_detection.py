@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -226,7 +226,15 @@ def _load() -> LanguageIdentifier:
 _identifier = Lazy(_load)
 
 
-def load_ahead() -> None:
-    """Load in a thread what tells languages. It takes 0.3 s, in which Python may do something else."""
-    if _identifier.made is None:
-        Thread(target=_identifier.get, name="rag-languages", daemon=True).start()
+def load_ahead(text: str = "") -> None:
+    """Load in a thread what tells languages, unless small words tell that of ``text``.
+
+    It takes 0.3 s, in which Python may do something else.
+    """
+    if _identifier.made is None and not (text and _is_plainly_english(_UNREAD.sub(" ", text[:_MOST]))):
+        _begin_loading()
+
+
+@cache
+def _begin_loading() -> None:
+    Thread(target=_identifier.get, name="rag-languages", daemon=True).start()

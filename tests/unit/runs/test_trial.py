@@ -519,6 +519,7 @@ def test_what_tells_languages_is_loaded_beside_the_first_call_and_only_for_a_gol
     identifier = Lazy(lambda: loaded.append(threading.current_thread().name))
     monkeypatch.setattr(language_detection, "_identifier", identifier)
     monkeypatch.setattr(language_detection, "_likely", lambda _: pytest.fail("loaded in the thread that asks"))
+    language_detection._begin_loading.cache_clear()
     for has_gold, threads in ((False, []), (True, ["rag-languages"])):
         trial_module._rehearse.__wrapped__((), has_gold)
         for each in threading.enumerate():
