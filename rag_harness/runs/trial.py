@@ -424,6 +424,7 @@ async def run_trial(
         _rehearse(settings.refusals, bool(trial.case.ground_truth or trial.case.evidence))
     started = perf_counter()
     trial_retries.set(RetriesNoted())
+    keep_prompt = _once(keep_prompt)
     unkept: list[CriticalError] = []
 
     def kept(messages: Sequence[Message]) -> str:
@@ -460,6 +461,21 @@ async def run_trial(
     log.debug("%s", DebugLine(row))
     critical = bool(unkept) or (failure is not None and failure.critical)
     return TrialOutcome(row, critical, error=raised or next(iter(unkept), None))
+
+
+def _once(keep_prompt: KeepPrompt) -> KeepPrompt:
+    """Return ``keep_prompt`` for one trial: messages that it has kept, it names without a look at them."""
+    kept: list[tuple[tuple[Message, ...], str]] = []
+
+    def keep(messages: Sequence[Message]) -> str:
+        sent = tuple(messages)
+        found = next((name for each, name in kept if each == sent), None)
+        if found is None:
+            found = keep_prompt(sent)
+            kept.append((sent, found))
+        return found
+
+    return keep
 
 
 def _without_errors(keep_prompt: KeepPrompt) -> Callable[[Sequence[Message]], None]:

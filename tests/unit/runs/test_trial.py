@@ -199,7 +199,7 @@ def test_messages_are_kept_while_the_model_thinks(breaks: bool) -> None:
             return trace.output(Answer(said.text))
 
     found = asyncio.run(run_trial(TRIAL, Asking(), SETTINGS, "aaaa", keep))
-    assert events[:2] == ["kept", "answered"]
+    assert events == ["kept", "answered"] + ["kept"] * breaks  # the row tries again where it did not succeed
     assert row_of(found).ok
     assert found.critical == breaks
 
