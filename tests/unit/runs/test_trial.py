@@ -501,7 +501,8 @@ def test_all_that_a_row_is_made_with_is_there_before_an_answer_is_asked_for(monk
         compile_ = re._compiler.compile  # type: ignore[attr-defined]
 
         def noted(pattern: Any, flags: int = 0) -> Any:
-            compiled.append(str(pattern)[:60])
+            if threading.current_thread().name != "rag-languages":  # which is loaded beside
+                compiled.append(str(pattern)[:60])
             return compile_(pattern, flags)
 
         monkeypatch.setattr(re._compiler, "compile", noted)  # type: ignore[attr-defined]
