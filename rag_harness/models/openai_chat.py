@@ -96,9 +96,9 @@ def playback_of(parts: ChatParts) -> Playback | None:
 
 
 class ChatClient:
-    """Posts what the SDK's client would post: its address, its headers, the same bytes; its errors where that fails.
+    """Posts what the SDK's client would post, to the byte. Where that fails, its errors are the SDK's.
 
-    The SDK makes each request anew, and checks and copies its parts: half of a call's time of the processor.
+    The SDK builds each request from its parts, which it checks and copies: half of a call's time of the processor.
 
     Args:
         base_url: of the server.
@@ -122,8 +122,8 @@ class ChatClient:
         """Send a request, and return the response before its body has come.
 
         Raises:
-            APIError: the SDK's, for a status of refusal or a connection that fails.
-            RagHarnessError: the transport's own, such as a missing recording.
+            APIError: the SDK's, where a status refuses or a connection fails.
+            RagHarnessError: the transport's own, as of a missing recording.
         """
         import httpx2
 
