@@ -101,14 +101,16 @@ def posted(body: dict[str, Any], came: Callable[[httpx2.Request], httpx2.Respons
     from openai import AsyncOpenAI
 
     async def session() -> Any:
-        wires, ends = (Wire(came), Wire(came)), []
+        wires = Wire(came), Wire(came)
+        ends: list[Any] = []
         http = httpx2.AsyncClient(transport=wires[0])
         sdk = AsyncOpenAI(base_url=URL, api_key=KEY, max_retries=0, timeout=None, http_client=http)
         client = ChatClient(URL, KEY, wires[1])
-        for post in (
+        ways: list[Callable[[], Any]] = [
             lambda: sdk.post("/chat/completions", body=body, cast_to=httpx2.Response, stream=True),
             lambda: client.post(body),
-        ):
+        ]
+        for post in ways:
             for _ in range(times):
                 try:
                     ends.append(await (await post()).aread())
