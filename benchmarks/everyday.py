@@ -160,7 +160,7 @@ def commands(folder: Path, repetitions: int) -> None:
 
 
 def workers(folder: Path, repetitions: int) -> None:
-    """600 calls of 200 ms, by one process and by four, beside a prototype that does no more than calling."""
+    """600 calls of 200 ms, with ``-n 0`` and ``-n 4``, beside a prototype that does no more than calling."""
     with running(DELAY) as server:
         field = Field(folder, server, 600)
         for count, bare, goal in ((0, BARE, "1.03 x"), (4, BARE_4, "1.1 x")):

@@ -50,6 +50,7 @@ from rag_harness.models.recording.playback import Playback
 from rag_harness.models.refused_parameters import FILE_NAME, MOST_REFUSALS, AskedWithout, refused_parameters, shaped
 
 if TYPE_CHECKING:
+    import httpx2
     from openai import APIError, AsyncOpenAI
 
 
@@ -94,20 +95,90 @@ def playback_of(parts: ChatParts) -> Playback | None:
     )
 
 
-def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
-    """Return the SDK's client over the transports for the mode."""
-    with IMPORTING, uncollected():  # the SDK makes 100,000 objects that stay; collecting them is a fifth of its import
+class ChatClient:
+    """Posts what the SDK's client would post, to the byte. Where that fails, its errors are the SDK's.
+
+    The SDK builds each request from its parts, which it checks and copies: half of a call's time of the processor.
+
+    Args:
+        base_url: of the server.
+        key: the server's key.
+        transport: what sends requests.
+    """
+
+    def __init__(self, base_url: str, key: str, transport: httpx2.AsyncBaseTransport) -> None:
         import httpx2
+
+        self.key = key
+        self._http = httpx2.AsyncClient(transport=transport)
+        self._sdk = _sdk(base_url, key, self._http)
+        self.base_url = str(self._sdk.base_url)
+        self._url = httpx2.URL(f"{self.base_url.rstrip('/')}/chat/completions")
+        self._headers = httpx2.Headers(self._http.headers)
+        named = {**self._sdk.default_headers, **self._sdk.auth_headers, "x-stainless-retry-count": "0"}
+        self._headers.update({name: value for name, value in named.items() if isinstance(value, str)})
+
+    async def post(self, request: Mapping[str, Any]) -> httpx2.Response:
+        """Send a request, and return the response before its body has come.
+
+        Raises:
+            APIError: the SDK's, where a status refuses or a connection fails.
+            RagHarnessError: the transport's own, as of a missing recording.
+        """
+        import httpx2
+
+        cookies = self._http.cookies or None
+        asked = httpx2.Request(
+            "POST", self._url, headers=self._headers, cookies=cookies, content=request_content(request)
+        )
+        try:
+            response = await self._http.send(asked, stream=True)
+        except RagHarnessError:
+            raise
+        except Exception as error:
+            return await self._as_the_sdk(error)
+        return response if response.is_success else await self._as_the_sdk(response)
+
+    async def _as_the_sdk(self, came: httpx2.Response | Exception) -> httpx2.Response:
+        """Return or raise what the SDK makes of what came for a request."""
+        import httpx2
+
+        async with httpx2.AsyncClient(transport=_given(came)) as http:
+            response: httpx2.Response = await _sdk(self.base_url, self.key, http).post(
+                "/chat/completions", cast_to=httpx2.Response, body={}, stream=True
+            )
+        return response
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._sdk.close()
+
+
+def _sdk(base_url: str, key: str, http: httpx2.AsyncClient) -> AsyncOpenAI:
+    with IMPORTING, uncollected():  # the SDK makes 100,000 objects that stay; collecting them is a fifth of its import
         from openai import AsyncOpenAI
 
+    # OpenAIChat limits the whole call, without the waiting, which the SDK's own retries would hide.
+    return AsyncOpenAI(base_url=base_url, api_key=key, timeout=None, max_retries=0, http_client=http)
+
+
+def _given(came: httpx2.Response | Exception) -> httpx2.AsyncBaseTransport:
+    """Return a transport for which this has come for each request."""
+    import httpx2
+
+    class Given(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:  # noqa: ARG002
+            if isinstance(came, Exception):
+                raise came
+            return came
+
+    return Given()
+
+
+def connect(parts: ChatParts, playback: Playback | None) -> ChatClient:
+    """Return the client over the transports for the mode."""
     settings = parts.settings
-    return AsyncOpenAI(
-        base_url=_base_url(settings),
-        api_key=settings.chat_key or NO_KEY,
-        timeout=None,  # OpenAIChat limits the whole call, without the waiting
-        max_retries=0,  # the SDK's own retries would hide the waiting
-        http_client=httpx2.AsyncClient(transport=_transport(parts, playback)),
-    )
+    return ChatClient(_base_url(settings), settings.chat_key or NO_KEY, _transport(parts, playback))
 
 
 def _transport(parts: ChatParts, playback: Playback | None) -> Any:
@@ -168,7 +239,7 @@ class OpenAIChat:
     """Streams completions, so that the time to first token is known.
 
     Args:
-        connect: makes the SDK's client when an answer is not recorded. Its import takes 0.8 s.
+        connect: makes the client when an answer is not recorded. The SDK's import takes 0.6 s.
         model: the server's name of the model.
         sampling: temperature, seed, longest answer.
         timeout: seconds that one call may take, from its turn to its last token.
@@ -185,7 +256,7 @@ class OpenAIChat:
 
     def __init__(
         self,
-        connect: Callable[[], AsyncOpenAI],
+        connect: Callable[[], ChatClient],
         model: str,
         sampling: SentParameters | None = None,
         timeout: float = 60.0,
@@ -203,7 +274,7 @@ class OpenAIChat:
         self._is_welcome: bool | None = None
 
     @cached_property
-    def _client(self) -> AsyncOpenAI:
+    def _client(self) -> ChatClient:
         return self._connect()
 
     async def complete(
@@ -218,16 +289,15 @@ class OpenAIChat:
                 caller's ``Patience`` says.
             ModelOutputError: the answer has no text, or too much.
         """
-        return (
-            self._replayed(messages, response_format)
-            or self.computed(self._request(messages, response_format))
-            or await self._called(messages, response_format)
-        )
+        request = self._request(messages, response_format)
+        return self._replayed(request) or self.computed(request) or await self._called(request)
 
-    def _replayed(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion | None:
+    def _replayed(self, request: Mapping[str, Any]) -> Completion | None:
         """Return the recorded answer. A model without structured output was asked again, without the schema; one that
         states no probabilities, without these."""
-        request, without = self._request(messages, schema), self.without.names
+        if self._recorded is _nothing:
+            return None
+        without = self.without.names
         asked = shaped(request, without)
         if found := self._recorded(asked):
             return replace(found, asked_without=tuple(sorted(without)))
@@ -238,12 +308,12 @@ class OpenAIChat:
                 return found
         return None
 
-    async def _called(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
+    async def _called(self, request: Mapping[str, Any]) -> Completion:
         _ = self._client  # made now, so that no call's time includes the SDK's import
         lost: list[Usage] = []
         late = f"no whole answer within {self.timeout:g} s. Allow more: --rag-timeout"
         completion, retries, waited_ms = await retried(
-            lambda time: self._once(messages, response_format, time, lost),
+            lambda time: self._once(request, time, lost),
             lambda: Deadline(self.timeout, late),
             lambda _, why: ModelCallError(f"{self.model}: {why}"),
             self._wait,
@@ -251,17 +321,10 @@ class OpenAIChat:
         usage = sum(lost, completion.usage)
         return replace(completion, usage=usage, retries=retries, waited_ms=waited_ms)
 
-    async def _once(
-        self,
-        messages: Sequence[Message],
-        response_format: Mapping[str, Any] | None,
-        time: Deadline,
-        lost: list[Usage],
-    ) -> Completion:
+    async def _once(self, asked: Mapping[str, Any], time: Deadline, lost: list[Usage]) -> Completion:
         """Ask once, and again where the server refuses parameters; ``lost`` gets the tokens of failed replies."""
         from openai import APIError
 
-        asked = self._request(messages, response_format)
         for refusals in range(MOST_REFUSALS + 1):
             without = self.without.names
             request = shaped(asked, without)
@@ -270,9 +333,6 @@ class OpenAIChat:
             except DeadlineError as error:
                 raise PassingError(error) from error
             except APIError as error:
-                if isinstance(error.__cause__, RagHarnessError):
-                    # A missing or damaged recording: the SDK has wrapped it as a broken connection.
-                    raise error.__cause__ from None
                 self._hide_key(error)
                 refused = refused_parameters(error, request)
                 if refused and refusals < MOST_REFUSALS and self.without.learn(refused, without, error.message):
@@ -289,7 +349,7 @@ class OpenAIChat:
         """Return the error of a call that the server has refused or failed."""
         if forbidden(error) and await self._welcomes():
             return ModelCallError(f"{self.model}: this question was refused: {error}")
-        if halting := hopeless(error, self.model, str(self._client.base_url), self.key):
+        if halting := hopeless(error, self.model, self._client.base_url, self.key):
             return halting
         return (
             PassingError(error)
@@ -311,7 +371,7 @@ class OpenAIChat:
 
     async def _stream(self, request: dict[str, Any], lost: list[Usage]) -> Completion:
         started, said = perf_counter(), StreamedCompletion(self.model, self.longest)
-        response = await self._sent(request)
+        response = await self._client.post(request)
         call: Call | None = response.extensions.get(CALL)
         try:
             whole = await reply_in_json(response)
@@ -355,14 +415,6 @@ class OpenAIChat:
             raise failed
         return found
 
-    async def _sent(self, request: dict[str, Any]) -> Any:
-        """Return the raw response. The SDK's objects for each chunk would take 0.6 ms a call."""
-        from httpx2 import Response
-
-        # chat.completions.create does the same, but first checks every field of the request: 1 ms a call.
-        client: Any = self._client
-        return await client.post("/chat/completions", body=request, cast_to=Response, stream=True)
-
     def _request(
         self, messages: Sequence[Message], schema: Mapping[str, Any] | None, most: int = MOST_ALTERNATIVES
     ) -> dict[str, Any]:
@@ -386,7 +438,7 @@ class OpenAIChat:
 
     def _hide_key(self, error: APIError) -> None:
         """Remove the key from a server's message. Messages and tracebacks go into rows and logs."""
-        key = str(self._client.api_key)
+        key = self._client.key
         if key and key != NO_KEY:
             error.message = error.message.replace(key, "…")
             error.args = (str(error).replace(key, "…"),)
@@ -464,7 +516,7 @@ def _asked_without(chat: OpenAIChat, settings: Settings, playback: Playback | No
 
 def chat_of(
     settings: Settings,
-    connect: Callable[[], AsyncOpenAI],
+    connect: Callable[[], ChatClient],
     recorded: Find = _nothing,
     computed: Find = _nothing,
     key: KeyOwner = _OF_ANSWERS,

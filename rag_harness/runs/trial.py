@@ -33,6 +33,7 @@ from rag_harness.core.protocols import Experiment, Pipeline
 from rag_harness.core.registry import is_own_code, model_name, stated_fingerprint, stated_truth
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.profiles import prices_of
+from rag_harness.core.text.language_detection import load_ahead
 from rag_harness.core.text.memory import without_memory
 from rag_harness.core.types import (
     SERVICE,
@@ -109,6 +110,8 @@ _ANSWERING = ("answer", SERVICE)
 """Roles of the calls that produce the answer."""
 _LONGEST_TOLD = 20_000
 """Most characters of the input or output of a step in a row."""
+_PLAIN = "The fee is paid to you within 30 days."
+"""Is English by its small words alone."""
 _LONGEST_SAID = 300
 """Most characters of a metadata value in a row: the row of a chunk must not grow with what a page says of itself."""
 KeepPrompt = Callable[[Sequence[Message]], str]
@@ -418,9 +421,10 @@ async def run_trial(
     ``find_page`` finds the page of a context that the pipeline calls otherwise, or does not name.
     """
     if settings.mode != "replay":
-        _rehearse(settings.refusals)
+        _rehearse(settings.refusals, bool(trial.case.ground_truth or trial.case.evidence))
     started = perf_counter()
     trial_retries.set(RetriesNoted())
+    keep_prompt = _once(keep_prompt)
     unkept: list[CriticalError] = []
 
     def kept(messages: Sequence[Message]) -> str:
@@ -459,6 +463,21 @@ async def run_trial(
     return TrialOutcome(row, critical, error=raised or next(iter(unkept), None))
 
 
+def _once(keep_prompt: KeepPrompt) -> KeepPrompt:
+    """Return ``keep_prompt`` for one trial: messages that it has kept, it names without a look at them."""
+    kept: list[tuple[tuple[Message, ...], str]] = []
+
+    def keep(messages: Sequence[Message]) -> str:
+        sent = tuple(messages)
+        found = next((name for each, name in kept if each == sent), None)
+        if found is None:
+            found = keep_prompt(sent)
+            kept.append((sent, found))
+        return found
+
+    return keep
+
+
 def _without_errors(keep_prompt: KeepPrompt) -> Callable[[Sequence[Message]], None]:
     """Return ``keep_prompt`` as it is called before an answer is there. The row tries again, and says what is wrong."""
 
@@ -470,17 +489,19 @@ def _without_errors(keep_prompt: KeepPrompt) -> Callable[[Sequence[Message]], No
 
 
 @cache
-def _rehearse(refusals: tuple[str, ...]) -> None:
+def _rehearse(refusals: tuple[str, ...], has_gold: bool) -> None:
     """Make a row of an answer that nobody has given, before the first answer is asked for.
 
-    What is made at first use, such as the phrases of refusals, takes half a second on a busy machine. An answer that
-    came meanwhile would wait for it, and a kill would lose it.
+    What is made at first use, such as the phrases of refusals, takes a tenth of a second on a busy machine. An answer
+    that came meanwhile would wait for it, and a kill would lose it. What tells languages is loaded beside the first
+    calls: only a row with a gold needs it, and it takes longer than all else.
     """
     settings = replace(Settings(), refusals=refusals)
-    case = Case(Query("", "When?"), ground_truth="The fee is paid within 30 days.")
-    answer = PipelineOutput(Answer("Within 30 days the fee is paid."))
+    case = Case(Query("", "When is it paid?"), ground_truth=_PLAIN if has_gold else "")
+    if has_gold:
+        load_ahead()
     with without_memory():
-        make_row(Trial("", case), answer, None, 0.0, settings, "")
+        make_row(Trial("", case), PipelineOutput(Answer(_PLAIN)), None, 0.0, settings, "")
 
 
 def _nothing_said(output: PipelineOutput) -> EmptyAnswerError | None:

@@ -22,6 +22,7 @@ import pytest
 from tests.chaos.processes import send
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
+from tests.plugin.study import WORKERS
 
 QUERIES = 24
 
@@ -112,7 +113,8 @@ def nothing_is_left() -> Iterator[None]:
 
 
 def start(suite: Suite, *args: str) -> Run:
-    RUNS.append(Run(suite, *args))
+    # Workers there are, though the run itself would start none.
+    RUNS.append(Run(suite, *(part for arg in args for part in (WORKERS if arg == "-n2" else (arg,)))))
     return RUNS[-1]
 
 

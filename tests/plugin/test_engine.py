@@ -18,6 +18,7 @@ import pytest
 
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
+from tests.plugin.study import WORKERS
 
 ARGS = ("--rag-profile=counting", "--rag-mode=live")
 ODD = ("Task was destroyed", "Event loop is closed", "never awaited", "Traceback", "Warning")
@@ -46,7 +47,8 @@ def test_the_limit_is_that_of_the_whole_run(
     counted: Suite, server: CountingServer, concurrency: int, workers: int
 ) -> None:
     server.delay = 0.1
-    result = counted.run(*ARGS, f"--rag-concurrency={concurrency}", f"-n{workers}" if workers > 1 else "-n0")
+    spread = (f"--tx={workers}*popen", "--dist=load") if workers > 1 else ("-n0",)
+    result = counted.run(*ARGS, f"--rag-concurrency={concurrency}", *spread)
     result.assert_outcomes(passed=CASES)
     assert server.calls.total() == CASES
     assert 1 <= server.most <= concurrency
@@ -114,7 +116,7 @@ def test_ctrl_c_ends_within_seconds_with_pytests_own_exit_status(suite: Suite, w
     with counting_server(delay=0.0, reply=reply) as server:
         counted = let_ask(suite, server, 20)
         counted.pytester.makeconftest(GROUP)
-        command = [*alone(counted), *ARGS, "--rag-concurrency=4", workers]
+        command = [*alone(counted), *ARGS, "--rag-concurrency=4", *(WORKERS if workers == "-n2" else (workers,))]
         run = subprocess.Popen(command, cwd=counted.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         before, over = -1, dict[str, int]()
         while server.calls.total() < 8 or before != sum(over.values()):

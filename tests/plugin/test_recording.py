@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.conftest import Suite, copy_data
+from tests.plugin.study import WORKERS
 
 TEST = """
 import pytest
@@ -133,8 +134,8 @@ def test_a_recording_run_with_a_pipeline_of_ones_own_still_runs(suite: Suite) ->
 def test_what_cannot_be_foretold_is_no_internal_error(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for workers in ("-n0", "-n2"):
-        result = suite.run("--rag-mode=record", "--rag-profile=openrouter", workers)
+    for workers in (("-n0",), WORKERS):
+        result = suite.run("--rag-mode=record", "--rag-profile=openrouter", *workers)
         assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
         assert "OPENROUTER_API_KEY is not set" in result.stdout.str() + result.stderr.str()
     (suite.path / "kb" / "queries.jsonl").unlink()

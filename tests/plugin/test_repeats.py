@@ -12,6 +12,7 @@ import pytest
 from rag_harness.core.settings.profiles import EMBEDDED_URL
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
+from tests.plugin.study import WORKERS
 from tests.unit.evaluation.judges.scripted import Asked, honest
 
 TRUTH = "a lamp may be returned within 45 days of its delivery"
@@ -79,7 +80,7 @@ def test_each_query_is_answered_again_recorded_replayed_and_resumed(
 
 
 def test_what_is_there_is_not_answered_again(asking: Suite, model: Wavering) -> None:
-    run(asking, "--rag-mode=live", "--rag-repeats=3", "-n2").assert_outcomes(passed=8)
+    run(asking, "--rag-mode=live", "--rag-repeats=3", *WORKERS).assert_outcomes(passed=8)
     assert sorted(model.seeds) == [7] * 8 + [8] * 8 + [9] * 8
     file = asking.path / "output" / "derived" / "e1+repeat3.jsonl"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:5]))

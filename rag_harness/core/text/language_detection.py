@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from threading import Thread
 from typing import TYPE_CHECKING
 
+from rag_harness.core.concurrency import Lazy
 from rag_harness.core.text.languages import ENGLISH, LANGUAGES, has_rules
 from rag_harness.core.text.memory import remembered
 from rag_harness.core.text.terms import STOPWORDS
@@ -210,13 +212,29 @@ def _is_plainly_english(text: str) -> bool:
 
 def _likely(text: str) -> Mapping[str, float]:
     """Return the probability of each language; empty for a text without letters."""
-    return dict(_identifier().rank(text)) if any(map(str.isalpha, text)) else {}
+    return dict(_identifier.get().rank(text)) if any(map(str.isalpha, text)) else {}
 
 
-@cache
-def _identifier() -> LanguageIdentifier:
+def _load() -> LanguageIdentifier:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     found = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     found.set_languages(KNOWN)
     return found
+
+
+_identifier = Lazy(_load)
+
+
+def load_ahead(text: str = "") -> None:
+    """Load in a thread what tells languages, unless small words tell that of ``text``.
+
+    It takes 0.3 s, in which Python may do something else.
+    """
+    if _identifier.made is None and not (text and _is_plainly_english(_UNREAD.sub(" ", text[:_MOST]))):
+        _begin_loading()
+
+
+@cache
+def _begin_loading() -> None:
+    Thread(target=_identifier.get, name="rag-languages", daemon=True).start()

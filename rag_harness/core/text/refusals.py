@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -72,27 +72,44 @@ _KNOWN = "I do not know"
 _REFUSES, _COURTESY, _CLAIMS, _PART = "refuses", "courtesy", "claims", "part"
 
 
+class _Pattern:
+    """A pattern that is compiled when a text is first looked at for it: most answers need nine of 130."""
+
+    search: Callable[[str], re.Match[str] | None]
+    match: Callable[[str], re.Match[str] | None]
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> Callable[[str], re.Match[str] | None]:
+        if name not in ("search", "match"):
+            raise AttributeError(name)
+        compiled = re.compile(self._pattern, re.IGNORECASE)
+        self.search, self.match = compiled.search, compiled.match
+        return compiled.search if name == "search" else compiled.match
+
+
 class _Words(NamedTuple):
     """The words of a language, as patterns."""
 
-    hint: re.Pattern[str]
-    negation: re.Pattern[str]
-    assistant: re.Pattern[str]
-    unable: re.Pattern[str]
-    finding: re.Pattern[str]
-    having: re.Pattern[str]
-    reporting: re.Pattern[str]
-    containing: re.Pattern[str]
-    documents: re.Pattern[str]
-    norms: re.Pattern[str]
-    information: re.Pattern[str]
-    insufficient: re.Pattern[str]
-    describing: re.Pattern[str]
-    only: re.Pattern[str]
-    is_not_reported: re.Pattern[str]
-    documents_do: re.Pattern[str]
-    no_information: re.Pattern[str]
-    information_not: re.Pattern[str]
+    hint: _Pattern
+    negation: _Pattern
+    assistant: _Pattern
+    unable: _Pattern
+    finding: _Pattern
+    having: _Pattern
+    reporting: _Pattern
+    containing: _Pattern
+    documents: _Pattern
+    norms: _Pattern
+    information: _Pattern
+    insufficient: _Pattern
+    describing: _Pattern
+    only: _Pattern
+    is_not_reported: _Pattern
+    documents_do: _Pattern
+    no_information: _Pattern
+    information_not: _Pattern
 
     def has_refusal(self, clause: str, refers_back: bool) -> bool:
         """Return whether words that a clause has together refuse."""
@@ -154,21 +171,21 @@ def _tables() -> Mapping[str, Any]:
 class _Grammar(NamedTuple):
     """Words that separate the parts of a sentence, of all languages together: no two take one for another."""
 
-    apology: re.Pattern[str]
-    contrast: re.Pattern[str]
-    but_not: re.Pattern[str]
-    concession: re.Pattern[str]
-    condition: re.Pattern[str]
-    meaning: re.Pattern[str]
-    speech: re.Pattern[str]
-    advice: re.Pattern[str]
-    being: re.Pattern[str]
-    that: re.Pattern[str]
-    offer: re.Pattern[str]
-    reference: re.Pattern[str]
-    place: re.Pattern[str]
-    according: re.Pattern[str]
-    subordinate: re.Pattern[str]
+    apology: _Pattern
+    contrast: _Pattern
+    but_not: _Pattern
+    concession: _Pattern
+    condition: _Pattern
+    meaning: _Pattern
+    speech: _Pattern
+    advice: _Pattern
+    being: _Pattern
+    that: _Pattern
+    offer: _Pattern
+    reference: _Pattern
+    place: _Pattern
+    according: _Pattern
+    subordinate: _Pattern
 
 
 @lru_cache(maxsize=1)
@@ -178,24 +195,24 @@ def _grammar() -> _Grammar:
 
 class _Patterns(NamedTuple):
     languages: tuple[_Words, ...]
-    refuses: re.Pattern[str]
-    courtesy: re.Pattern[str]
-    claims: re.Pattern[str]
+    refuses: _Pattern
+    courtesy: _Pattern
+    claims: _Pattern
 
 
-def _any_of(phrases: Iterable[str]) -> re.Pattern[str]:
+def _any_of(phrases: Iterable[str]) -> _Pattern:
     return _bounded(rf"(?<![\w'])(?:{'|'.join(phrases)})")
 
 
-def _whole(words: str) -> re.Pattern[str]:
+def _whole(words: str) -> _Pattern:
     return _bounded(rf"(?<![\w'])(?:{words})(?!\w)")
 
 
-def _bounded(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern in which no word is longer than 40 letters: so it reads no text twice."""
+def _bounded(pattern: str) -> _Pattern:
+    """Return a pattern in which no word is longer than 40 letters: so it reads no text twice."""
     for many, few in ((r"\w*", r"\w{0,40}"), (r"\w+", r"\w{1,40}"), (r"\S+", r"\S{1,40}")):
         pattern = pattern.replace(many, few)
-    return re.compile(pattern, re.IGNORECASE)
+    return _Pattern(pattern)
 
 
 def _filled(phrase: str, table: Mapping[str, str]) -> str:

@@ -114,7 +114,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def _limit_workers(config: pytest.Config) -> None:
-    """Start no workers that cost more time than they save, where none of the selected tests waits for a network."""
+    """Start no workers that cost more time than they save."""
     from rag_harness.frontends.pytest_plugin.collection import markers_in
     from rag_harness.frontends.pytest_plugin.workers import is_controller, limit_workers
     from rag_harness.pipelines.experiments import built_in
@@ -126,6 +126,10 @@ def _limit_workers(config: pytest.Config) -> None:
     is_ours = bool(names) and names <= built_in().keys() and "not" not in config.getoption("markexpr").split()
     if session.access.calls_nobody or (is_ours and not session.access.calls_network):
         config.stash[WORKERS_LEFT_OUT] = limit_workers(config, session.cases.count(names) if is_ours else 0)
+    elif session.access.calls_network:
+        from rag_harness.frontends.pytest_plugin.needed_workers import limit_waiting
+
+        config.stash[WORKERS_LEFT_OUT] = limit_waiting(config, session.settings)
 
 
 def _leave_to_stay(config: pytest.Config) -> None:

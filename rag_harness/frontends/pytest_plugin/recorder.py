@@ -12,6 +12,7 @@ import pytest
 from rag_harness.core.cache import naming, unwritable
 from rag_harness.core.escaping import terminal_line as shown
 from rag_harness.core.log import log
+from rag_harness.core.text.language_detection import load_ahead
 from rag_harness.core.types import GOLDEN, TrialId
 from rag_harness.frontends.pytest_plugin.terminal import stop_tests, usage_error
 from rag_harness.frontends.pytest_plugin.trial_report import skipped_why, take_off
@@ -297,6 +298,8 @@ class Recorder:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
             self._append(row, carried.line)
+        if self._session.access.calls_network:
+            load_ahead(row.llm_answer)  # for the tables, while other answers are waited for
         if row.experiment != GOLDEN:
             self._session.cases.all_of(row.experiment)  # whose snapshots the controller of an xdist run has not read
             self._session.snapshots.take(row)

@@ -19,7 +19,15 @@ from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.core.errors import CriticalError
 from rag_harness.core.types import Message
 from rag_harness.records import files as result_file
-from rag_harness.records.files import PREVIOUS, PromptFiles, ResultFile, finished_rows, set_torn_apart, take_over
+from rag_harness.records.files import (
+    PREVIOUS,
+    PromptFiles,
+    ResultFile,
+    finished_rows,
+    named_prompt,
+    set_torn_apart,
+    take_over,
+)
 from rag_harness.records.row import ExperimentResult, parse_row, rows_in
 from tests.unit.rows import failed_row, make_row
 
@@ -336,6 +344,12 @@ def test_what_a_kill_tore_is_written_again(tmp_path: Path) -> None:
 def test_no_messages_are_no_prompt(tmp_path: Path) -> None:
     assert PromptFiles(tmp_path).keep([]) == ""
     assert not (tmp_path / "prompts").exists()
+
+
+@given(st.lists(st.builds(Message, st.text(), st.text()), min_size=1, max_size=3))
+def test_a_file_of_messages_is_written_as_by_json(messages: list[Message]) -> None:
+    said = [{"role": each.role, "content": each.content} for each in messages]
+    assert named_prompt(messages)[1] == json.dumps(said, indent=1)
 
 
 def test_a_folder_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.core.concurrency import Deadline, paused
+from rag_harness.core.concurrency import Deadline, Lazy, paused
 from rag_harness.core.errors import BudgetError, CriticalError, DataError, ModelCallError, ModelOutputError
 from rag_harness.core.settings import Settings
+from rag_harness.core.text import language_detection
+from rag_harness.core.text.memory import without_memory
 from rag_harness.core.types import (
     Answer,
     Call,
@@ -198,7 +200,7 @@ def test_messages_are_kept_while_the_model_thinks(breaks: bool) -> None:
             return trace.output(Answer(said.text))
 
     found = asyncio.run(run_trial(TRIAL, Asking(), SETTINGS, "aaaa", keep))
-    assert events[:2] == ["kept", "answered"]
+    assert events == ["kept", "answered"] + ["kept"] * breaks  # the row tries again where it did not succeed
     assert row_of(found).ok
     assert found.critical == breaks
 
@@ -500,14 +502,33 @@ def test_all_that_a_row_is_made_with_is_there_before_an_answer_is_asked_for(monk
         compile_ = re._compiler.compile  # type: ignore[attr-defined]
 
         def noted(pattern: Any, flags: int = 0) -> Any:
-            compiled.append(str(pattern)[:60])
+            if threading.current_thread().name != "rag-languages":  # which is loaded beside
+                compiled.append(str(pattern)[:60])
             return compile_(pattern, flags)
 
         monkeypatch.setattr(re._compiler, "compile", noted)  # type: ignore[attr-defined]
         return PipelineOutput(Answer("Within 30 days."), context=(HIT,))
 
-    assert row_of(outcome(Async(answer))).ok
+    with without_memory():  # of earlier runs, which would hide them too
+        assert row_of(outcome(Async(answer), settings=replace(SETTINGS, mode="live"))).ok
     assert compiled == []
+
+
+def test_what_tells_languages_is_loaded_beside_the_first_call_and_only_for_a_gold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes longer than all else that a row is made with, and a process with one core's calls would wait for it."""
+    loaded: list[str] = []
+    identifier = Lazy(lambda: loaded.append(threading.current_thread().name))
+    monkeypatch.setattr(language_detection, "_identifier", identifier)
+    monkeypatch.setattr(language_detection, "_likely", lambda _: pytest.fail("loaded in the thread that asks"))
+    language_detection._begin_loading.cache_clear()
+    for has_gold, threads in ((False, []), (True, ["rag-languages"])):
+        trial_module._rehearse.__wrapped__((), has_gold)
+        for each in threading.enumerate():
+            if each.name == "rag-languages":
+                each.join()
+        assert loaded == threads
 
 
 # A trial in a line of the log.
