@@ -50,7 +50,15 @@ class Field:
         return run(command, self.folder / "prototype", {key: str(value) for key, value in environment.items()})
 
     def harness(self, workers: int) -> Took:
-        options = ["--rag-mode=live", f"--rag-concurrency={IN_FLIGHT}", "--rag-overwrite", "-n", str(workers)]
+        options = [
+            "--rag-mode=live",
+            f"--rag-concurrency={IN_FLIGHT}",
+            "--rag-overwrite",
+            "-n",
+            str(workers),
+            "-m",
+            "e1",
+        ]
         return run([*PYTEST, *options], self.folder / "harness")
 
     def counted(self, name: str, each: Run) -> Took:

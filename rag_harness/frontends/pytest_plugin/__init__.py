@@ -116,19 +116,17 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def _limit_workers(config: pytest.Config) -> None:
     """Start no workers that cost more time than they save."""
     from rag_harness.frontends.pytest_plugin.collection import markers_in
-    from rag_harness.frontends.pytest_plugin.workers import is_controller, limit_workers
+    from rag_harness.frontends.pytest_plugin.workers import is_controller, limit_waiting, limit_workers
     from rag_harness.pipelines.experiments import built_in
 
     if not is_controller(config):
         return
     session, names = config.stash[SESSION], markers_in(config)
-    # In mode auto the code of a user's own may ask a network: only experiments that ship are known not to.
+    # The code of a user's own may compute, or ask a network in mode auto: of experiments that ship it is known.
     is_ours = bool(names) and names <= built_in().keys() and "not" not in config.getoption("markexpr").split()
     if session.access.calls_nobody or (is_ours and not session.access.calls_network):
         config.stash[WORKERS_LEFT_OUT] = limit_workers(config, session.cases.count(names) if is_ours else 0)
-    elif session.access.calls_network:
-        from rag_harness.frontends.pytest_plugin.needed_workers import limit_waiting
-
+    elif is_ours:
         config.stash[WORKERS_LEFT_OUT] = limit_waiting(config, session.settings)
 
 

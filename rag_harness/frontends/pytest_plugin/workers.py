@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rag_harness.core.processes import usable_processors
+from rag_harness.core.settings.profiles import EMBEDDED_URL
 from rag_harness.frontends.pytest_plugin.items import param_id
 
 if TYPE_CHECKING:
     import pytest
 
     from rag_harness.authoring.questions.document_changes import Why
+    from rag_harness.core.settings import Settings
 
 T = TypeVar("T")
 
@@ -75,6 +77,37 @@ def limit_workers(config: pytest.Config, trials: int) -> str:
         f"rag: -n {len(specs)} starts {most} here: answers are replayed or computed, and more workers than processors "
         f"would make that slower"
     )
+
+
+IN_FLIGHT = 64
+"""Calls that one process has in flight as well as several do: of 200 ms each, the least that a model takes."""
+_LIGHT = ("embedded", "mock")
+"""Families of rerankers that take milliseconds a question."""
+
+
+def limit_waiting(config: pytest.Config, settings: Settings) -> str:
+    """Leave out workers beyond those that calls in flight need, before they start; return what to say of it.
+
+    For runs whose tests wait for models: each worker imports, reads and collects what the others do, and gets a part
+    of the calls.
+    """
+    specs, needed = config.getoption("tx", None) or [], -(-settings.concurrency // IN_FLIGHT)
+    is_plain = {*specs} == {"popen"} and config.getoption("dist") != "each" and settings.engine == "local"
+    if len(specs) <= needed or not is_plain or _computes(settings):
+        return ""
+    if needed > 1:
+        config.option.tx = specs[:needed]
+        return f"rag: -n {len(specs)} starts {needed} here: tests wait for models, and so many processes have all calls"
+    config.option.tx, config.option.dist, config.option.numprocesses = [], "no", 0
+    return (
+        f"rag: -n {len(specs)} starts no worker here: tests wait for models, and one process has as many calls in "
+        f"flight"
+    )
+
+
+def _computes(settings: Settings) -> bool:
+    """Return whether a model of this machine writes the answers, or reranks what is found with weights of its own."""
+    return settings.chat_base_url == EMBEDDED_URL or settings.rerank_model.partition("/")[0] not in _LIGHT
 
 
 def _input(config: pytest.Config) -> Mapping[str, Any]:

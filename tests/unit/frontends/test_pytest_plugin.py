@@ -16,12 +16,13 @@ from rag_harness.core.concurrency import Lazy
 from rag_harness.core.protocols import Experiment
 from rag_harness.core.settings import Settings
 from rag_harness.core.settings.loading import ini_values, load_settings
+from rag_harness.core.settings.profiles import EMBEDDED_URL
 from rag_harness.core.types import Case, Query, TrialId
 from rag_harness.frontends.pytest_plugin.items import KnownTrials, param_id, trial_ids
 from rag_harness.frontends.pytest_plugin.progress import WorkerCost, lost
 from rag_harness.frontends.pytest_plugin.session import RunCases
 from rag_harness.frontends.pytest_plugin.trials import TrialRunner
-from rag_harness.frontends.pytest_plugin.workers import limit_workers
+from rag_harness.frontends.pytest_plugin.workers import limit_waiting, limit_workers
 from rag_harness.frontends.pytest_plugin.xdist_scheduler import BY_SCOPE, BatchScheduling
 from rag_harness.pipelines.experiments import built_in, data_of
 from rag_harness.records.manifest import repeat_fingerprint
@@ -162,6 +163,54 @@ def test_workers_that_cost_more_than_they_save_are_left_out(
     assert option.dist == ("no" if left == [] else dist)
     assert bool(said) is (specs != left)
     assert not said or said.startswith(f"rag: -n {len(specs or [])} starts {len(left or []) or 'no worker'} here")
+
+
+LIVE = replace(
+    Settings(mode="live", chat_base_url="http://models.test/v1", concurrency=16), rerank_model="mock/word-overlap"
+)
+
+
+def waiting(specs: list[str], dist: str = "load") -> pytest.Config:
+    option = SimpleNamespace(tx=specs, dist=dist, numprocesses=4)
+    config = SimpleNamespace(option=option, getoption=lambda name, _=None: getattr(option, name))
+    return cast("pytest.Config", config)
+
+
+@pytest.mark.parametrize(
+    ("specs", "concurrency", "left"),
+    [
+        (["popen"] * 4, 16, []),
+        (["popen"] * 4, 64, []),
+        (["popen"] * 4, 65, ["popen"] * 2),
+        (["popen"] * 2, 200, ["popen"] * 2),
+        (["popen"], 16, ["popen"]),  # one worker is asked for because it may die
+        (["popen", "ssh=far"], 16, ["popen", "ssh=far"]),
+        (["4*popen"], 16, ["4*popen"]),
+        ([], 16, []),
+    ],
+)
+def test_no_more_workers_than_have_all_calls_in_flight(specs: list[str], concurrency: int, left: list[str]) -> None:
+    config = waiting(specs)
+    said = limit_waiting(config, replace(LIVE, concurrency=concurrency))
+    assert config.option.tx == left
+    assert config.option.dist == ("no" if specs and not left else "load")
+    assert bool(said) is (specs != left)
+    assert not said or said.startswith(f"rag: -n {len(specs)} starts {len(left) or 'no worker'} here: ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "dist"),
+    [
+        (replace(LIVE, engine="ray"), "load"),  # which says itself that it has workers of its own
+        (replace(LIVE, chat_base_url=EMBEDDED_URL), "load"),
+        (replace(LIVE, rerank_model="cross-encoder/ms-marco-MiniLM-L-6-v2"), "load"),
+        (LIVE, "each"),
+    ],
+)
+def test_where_this_machine_computes_the_workers_start_that_were_asked_for(settings: Settings, dist: str) -> None:
+    config = waiting(["popen"] * 4, dist)
+    assert limit_waiting(config, settings) == ""
+    assert config.option.tx == ["popen"] * 4
 
 
 # An id of a test is cut where an experiment ends and a query begins, though both may have hyphens.
