@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.core.concurrency import harness_at_work
 from rag_harness.core.errors import RecordingMissError
-from rag_harness.core.progress import listening
+from rag_harness.core.progress import give_back, listening
 from rag_harness.core.registry import is_own_code
 from rag_harness.core.types import GOLDEN
 from rag_harness.frontends.pytest_plugin.terminal import write_lines
@@ -110,6 +110,7 @@ class Preparation:
         try:
             with listening(self._stop_at_the_end):
                 self._prepare(beside.experiment)
+            give_back()  # other threads go on, and could not use what this one has freed
         except BaseException as error:
             beside.ended.set_exception(error)
         else:
