@@ -288,7 +288,7 @@ class AnswerLoop:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of work: what it returned, or raised."""
+    """The result of work: what it returned, or raised."""
 
     returned: Any = None
     error: BaseException | None = None
@@ -309,11 +309,11 @@ class _Errand:
         there.call_soon_threadsafe(self._begin, work)
 
     async def ended(self) -> _Outcome:
-        """Return what came of the work, once it is done. Its waiting can be cancelled without the work."""
+        """Return its result, once it is done. Its waiting can be cancelled without the work."""
         return await asyncio.shield(self._ended)
 
     async def cancelled(self) -> _Outcome | None:
-        """Cancel the work; return what came of it, or None if it does not end in time."""
+        """Cancel the work; return its result, or None if it does not end in time."""
         self._there.call_soon_threadsafe(self._cancel)
         await asyncio.wait({self._ended}, timeout=_WIND_UP)
         return self._ended.result() if self._ended.done() else None
@@ -323,7 +323,7 @@ class _Errand:
         self._task.add_done_callback(partial(self._over, work))
 
     async def _done(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Do the work, and tell what came of it at once: the task is over a turn of the loop later."""
+        """Do the work, and give its result at once: the task is over a turn of the loop later."""
         try:
             self._tell(_Outcome(await work))
         except BaseException as error:
