@@ -2,60 +2,99 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
-import time
+import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Took:
-    """What a command and its children took: seconds on the clock, and on all processors together."""
+    """What a command and its children took.
+
+    Attributes:
+        wall: seconds on the clock.
+        cpu: seconds on all processors together.
+        memory: most MB of its largest process; 0 where that was not looked at.
+        seen: seconds until a text that was looked for was printed.
+    """
 
     wall: float
     cpu: float
+    memory: float = 0.0
+    seen: float = 0.0
 
 
 Run = Callable[[], Took]
+_STARTER = """
+import json, os, subprocess, sys, time
+for line in sys.stdin:
+    command, folder, environment, output, text = json.loads(line)
+    with open(output, "wb") as written:
+        began, seen = time.perf_counter(), 0.0
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=written, stderr=subprocess.STDOUT
+        )
+        watched = os.WEXITED | os.WNOWAIT | os.WNOHANG
+        while text and not seen and os.waitid(os.P_PID, process.pid, watched) is None:
+            time.sleep(0.02)
+            with open(output, encoding="utf-8", errors="replace") as so_far:
+                seen = time.perf_counter() - began if text in so_far.read() else 0.0
+        _, status, used = os.wait4(process.pid, 0)
+        wall, process.returncode = time.perf_counter() - began, os.waitstatus_to_exitcode(status)
+    cpu = used.ru_utime + used.ru_stime
+    print(json.dumps([process.returncode, wall, cpu, used.ru_maxrss, seen]), flush=True)
+"""
+_A_MEGABYTE = 1e6 if sys.platform == "darwin" else 1e3
+
+
+@cache
+def _starter() -> subprocess.Popen[str]:
+    """Return a small process that starts the others: the peak of a process counts the one that it was forked from."""
+    return subprocess.Popen(
+        [sys.executable, "-S", "-c", _STARTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def run(
-    command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None, done_when: str = ""
+    command: Sequence[str | Path],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    done_when: str = "",
+    look_for: str = "",
 ) -> Took:
     """Run ``command`` in ``folder`` and return what it took as a whole process.
 
-    One that prints ``done_when`` has succeeded, whatever its exit status.
+    One that prints ``done_when`` has succeeded, whatever its exit status. When it prints ``look_for`` is noted.
 
     Raises:
         RuntimeError: it failed; holds the end of what it printed.
     """
-    started, before = time.perf_counter(), _children()
-    done = subprocess.run(
-        [str(each) for each in command],
-        cwd=folder,
-        env={**_environment(), **(environment or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    took = Took(time.perf_counter() - started, _children() - before)
-    if done.returncode and not (done_when and done_when in done.stdout):
-        raise RuntimeError(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-3000:]}")
-    return took
+    starter = _starter()
+    assert starter.stdin
+    assert starter.stdout
+    with tempfile.TemporaryDirectory() as place:
+        output = Path(place) / "output"
+        known = {**_environment(), **(environment or {})}
+        asked = [[str(each) for each in command], str(folder), known, str(output), look_for]
+        starter.stdin.write(json.dumps(asked) + "\n")
+        starter.stdin.flush()
+        status, wall, cpu, memory, seen = json.loads(starter.stdout.readline())
+        printed = output.read_text(encoding="utf-8", errors="replace")
+    if status and not (done_when and done_when in printed):
+        raise RuntimeError(f"{' '.join(map(str, command))} ended with {status}:\n{printed[-3000:]}")
+    return Took(wall, cpu, memory / _A_MEGABYTE, seen)
 
 
 def _environment() -> dict[str, str]:
     """Return the variables without one that makes pytest rewrite every plugin's asserts anew at each start."""
     return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-
-
-def _children() -> float:
-    times = os.times()
-    return times.children_user + times.children_system
 
 
 def alternate(runs: Mapping[str, Run], repetitions: int) -> dict[str, list[Took]]:

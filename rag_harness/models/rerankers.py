@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.core.blas import one_thread
 from rag_harness.core.concurrency import IMPORTING
 from rag_harness.core.errors import PrerequisiteError, RecordingMissError
 from rag_harness.core.files import file_sha256
@@ -260,7 +261,8 @@ class LateInteractionReranker:
     def _computed(self, missing: Sequence[TokenPair]) -> dict[TokenPair, float]:
         texts = self._token_vectors([text for _, text in missing], "document")
         queries = self._token_vectors([query for query, _ in missing], "query")
-        return {(query, text): float(max_sims(queries[query], [texts[text]])[0]) for query, text in missing}
+        with one_thread():
+            return {(query, text): float(max_sims(queries[query], [texts[text]])[0]) for query, text in missing}
 
     def _token_vectors(self, texts: Sequence[str], role: str) -> dict[str, TokenVectors]:
         unique = list(dict.fromkeys(texts))

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -265,7 +266,7 @@ class AnswerLoop:
             return result
         except asyncio.CancelledError:
             ended = await errand.cancelled()
-            if ended is not None and ended.cancelled():
+            if ended is not None and isinstance(ended.error, asyncio.CancelledError):
                 ended.result()
             raise
 
@@ -285,38 +286,68 @@ class AnswerLoop:
             loop.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The result of work: what it returned, or raised."""
+
+    returned: Any = None
+    error: BaseException | None = None
+
+    def result(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.returned
+
+
 class _Errand:
     """Work that one loop waits for and another does."""
 
     def __init__(self, work: Coroutine[Any, Any, Any], there: asyncio.AbstractEventLoop) -> None:
         self._there, self._here = there, asyncio.get_running_loop()
-        self._ended: asyncio.Future[asyncio.Task[Any]] = self._here.create_future()
+        self._ended: asyncio.Future[_Outcome] = self._here.create_future()
         self._task: asyncio.Task[Any] | None = None
         there.call_soon_threadsafe(self._begin, work)
 
-    async def ended(self) -> asyncio.Task[Any]:
-        """Return the task, once it is done. Its waiting can be cancelled without the task."""
+    async def ended(self) -> _Outcome:
+        """Return its result, once it is done. Its waiting can be cancelled without the work."""
         return await asyncio.shield(self._ended)
 
-    async def cancelled(self) -> asyncio.Task[Any] | None:
-        """Cancel the task; return it, or None if it does not end in time."""
+    async def cancelled(self) -> _Outcome | None:
+        """Cancel the work; return its result, or None if it does not end in time."""
         self._there.call_soon_threadsafe(self._cancel)
         await asyncio.wait({self._ended}, timeout=_WIND_UP)
         return self._ended.result() if self._ended.done() else None
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
-        self._task = self._there.create_task(work)
-        self._task.add_done_callback(self._tell)
+        self._task = self._there.create_task(self._done(work))
+        self._task.add_done_callback(partial(self._over, work))
+
+    async def _done(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do the work, and give its result at once: the task is over a turn of the loop later."""
+        try:
+            self._tell(_Outcome(await work))
+        except BaseException as error:
+            self._tell(_Outcome(error=error))
+            raise
 
     def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
-    def _tell(self, task: asyncio.Task[Any]) -> None:
-        if not task.cancelled():
+    def _over(self, work: Coroutine[Any, Any, Any], task: asyncio.Task[Any]) -> None:
+        if task.cancelled():
+            work.close()  # it was cancelled before it began
+            self._tell(_Outcome(error=asyncio.CancelledError()))
+        else:
             task.exception()  # the caller may have gone, and asyncio would complain that nobody read it
+
+    def _tell(self, outcome: _Outcome) -> None:
         if not self._here.is_closed():
-            self._here.call_soon_threadsafe(self._ended.set_result, task)
+            self._here.call_soon_threadsafe(self._settle, outcome)
+
+    def _settle(self, outcome: _Outcome) -> None:
+        if not self._ended.done():
+            self._ended.set_result(outcome)
 
 
 async def _wind_down(at_last: Callable[[], Coroutine[Any, Any, None]]) -> None:

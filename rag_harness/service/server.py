@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -460,6 +461,8 @@ def _run(
 
     def loaded(error: BaseException | None) -> None:
         if error is None:
+            gc.collect()
+            gc.freeze()  # documents and code stay: the collector need not look at them for each answer's garbage
             say(f"{options.experiment} answers at {url}")
         else:
             failures.append(error)

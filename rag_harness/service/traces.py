@@ -8,7 +8,7 @@ import os
 import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -139,7 +139,7 @@ class Traces:
     ) -> None:
         self.lost: int = 0
         self._database, self._days, self._content, self._export = database, days, content, export
-        self._waiting: dict[str, _Row] = {}
+        self._waiting: dict[str, Observed] = {}
         self._answers = KeptAnswers()
         self._wake = asyncio.Event()
         self._writing = asyncio.Lock()
@@ -167,7 +167,7 @@ class Traces:
     def get(self, trace_id: str, collection: str | None = None) -> dict[str, Any] | None:
         """Return a trace as JSON; None if ``collection`` has no such trace. The collection None means any."""
         waiting = self._waiting.get(trace_id)
-        found = {**waiting._asdict(), "thumb": None, "comment": ""} if waiting else self._stored(trace_id)
+        found = {**self._row(waiting)._asdict(), "thumb": None, "comment": ""} if waiting else self._stored(trace_id)
         if found is None or (collection is not None and found["collection"] != collection):
             return None
         return _shown(found)
@@ -199,27 +199,33 @@ class Traces:
                 return removed
 
     def _keep(self, seen: Observed) -> None:
-        spans = spans_of(seen)
         if self._export is not None:
-            self._export(seen, spans)
+            self._export(seen, spans_of(seen))
         if self._days <= 0:
             return
         if len(self._waiting) >= _MOST_WAITING:
             self.lost += 1
             return
-        self._waiting[seen.ids.trace_id] = self._row(seen, spans)
+        self._waiting[seen.ids.trace_id] = seen
         if seen.answered is not None:
             self._answers.keep(seen.ids.trace_id, seen.collection, seen.began, seen.answered)
         self._wake.set()
 
-    def _row(self, seen: Observed, spans: tuple[Span, ...]) -> _Row:
+    def _rows(self, waiting: Sequence[Observed]) -> Iterator[_Row]:
+        for seen in waiting:
+            try:
+                yield self._row(seen)
+            except Exception as error:
+                self._lose(1, error)
+
+    def _row(self, seen: Observed) -> _Row:
         body = {
             "experiment": seen.experiment,
             "mode": seen.mode,
             "decision": seen.outcome,
             "confidence": seen.output.confidence,
             "continues": seen.ids.exported if seen.ids.parent else None,
-            "spans": [span.json() for span in spans],
+            "spans": [span.json() for span in spans_of(seen)],
         }
         content = _json(content_of(seen)) if self._content else None
         ids = seen.ids.trace_id, seen.collection, seen.key_id
@@ -241,13 +247,16 @@ class Traces:
     async def _flush(self) -> None:
         async with self._writing:
             while self._waiting:
-                rows = list(self._waiting.values())[:_TOGETHER]
+                some = list(self._waiting.values())[:_TOGETHER]
                 try:
-                    await self._database.write(lambda c, rows=rows: c.executemany(_PUT, rows))  # type: ignore[misc]
+                    # Rows are made in the thread of the database, so that no answer waits for them.
+                    await self._database.write(
+                        lambda c, some=some: c.executemany(_PUT, list(self._rows(some)))  # type: ignore[misc]
+                    )
                 except Exception as error:
-                    self._lose(len(rows), error)
-                for row in rows:
-                    self._waiting.pop(row.id, None)
+                    self._lose(len(some), error)
+                for seen in some:
+                    self._waiting.pop(seen.ids.trace_id, None)
 
     async def _prune_on(self) -> None:
         while True:

@@ -73,11 +73,12 @@ def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None
         }
         for name, table in tables.items():
             table.later = cache(partial(_later, output, name, manifest.suites[name], table))
+        named = str(manifest.settings.get("cluster") or "")
+        alike = {name: clusters_in(file, named) for name, file in cases.items()}
         for name, table in tables.items():
-            named = str(manifest.settings.get("cluster") or "")
             table.foreign = manifest.suites[name].foreign
             table.unknown_pages = manifest.suites[name].unknown_pages
-            table.alike = clusters_in(cases[manifest.suites[name].cases], named)
+            table.alike = alike[manifest.suites[name].cases]
         return tables
     finally:
         for file in cases.values():

@@ -95,8 +95,9 @@ def clusters_in(cases: CaseFile, named: str = "") -> Clusters | None:
     """Return the same for the cases of a file. By default no case is made of its line: there may be a million."""
     if named:
         return clusters_of_cases(((cases[place].case, cases.labels[place]) for place in range(len(cases.ids))), named)
-    pages = [f"{PAGE_OF}{document_of(page)}" if page else "" for page in cases.pages]
-    of = [_talk(labels) or page for labels, page in zip(cases.labels, pages, strict=True)]
+    # A text for each page, and not for each case.
+    clusters = {page: f"{PAGE_OF}{document_of(page)}" if page else "" for page in dict.fromkeys(cases.pages)}
+    of = [_talk(labels) or clusters[page] for labels, page in zip(cases.labels, cases.pages, strict=True)]
     return _by_default(of, cases.questions)
 
 

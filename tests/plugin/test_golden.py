@@ -544,3 +544,38 @@ def test_a_limit_holds_for_the_golden_suite_too(golden: Suite, workers: str) -> 
     result = golden.run(workers, "--rag-limit=2", "--rag-gate=recall@k >= 0.5")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["not judged *golden: recall@1 >= 0.5 *2 of 5 cases selected*"])
+
+
+VECTORS_WAIT = """
+import threading
+import pytest
+from rag_harness.core.types import GOLDEN
+from rag_harness.retrieval.builder import Retrieval
+
+may, made = threading.Event(), Retrieval.prepare
+
+def prepare(self, queries):
+    assert may.wait(60), "a test of an answer begins"
+    made(self, queries)
+
+Retrieval.prepare = prepare
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    if "test_answers" in item.name:
+        may.set()
+"""
+
+
+def test_figures_of_a_search_by_words_come_before_the_vectors(golden: Suite) -> None:
+    golden.pytester.makepyfile(test_a="import pytest\n\n@pytest.mark.e3\ndef test_answers(rag_result): pass\n")
+    golden.pytester.makeconftest(VECTORS_WAIT)
+    result = golden.run("--rag-retriever=bm25")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "test_golden.py *",
+            "rag: golden by bm25: recall@1 0.800, mrr@10 * on 5 questions; vectors for the other tests are being made",
+            "test_a.py *",
+        ]
+    )

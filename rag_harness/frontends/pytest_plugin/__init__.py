@@ -224,9 +224,11 @@ def pytest_report_teststatus(report: Any) -> Any:
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add tests for experiments that a person has named and no collected test asks. Done before tests are selected."""
     if is_used(config):
-        from rag_harness.frontends.pytest_plugin.collection import bring
+        from rag_harness.frontends.pytest_plugin.collection import bring, golden_first
 
-        bring(activation.wake(config), session, items)
+        rag_session = activation.wake(config)
+        bring(rag_session, session, items)
+        golden_first(rag_session, items)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -30,6 +30,7 @@ PLUGIN_OBJECTS: Sequence[tuple[str, str, When]] = (
     ("rag_harness.golden", "GoldenSection", "writer"),
     ("rag_harness.runs.gates", "GateKeeper", "writer"),
     ("rag_harness.early_stop", "EarlyStopping", "writer"),
+    ("rag_harness.figures_ahead", "FiguresAhead", "writer"),
     ("rag_harness.progress", "Progress", "writer"),
     ("rag_harness.trial_log", "TrialLog", "writer"),
     ("rag_harness.recording", "RecordingReport", "writer"),
@@ -103,6 +104,7 @@ def stop_calls(config: pytest.Config) -> None:
         return
     from rag_harness.frontends.pytest_plugin.workers import USED_RECORDINGS, is_worker
 
+    config.stash[TRIALS].preparation.close()
     if not config.stash.get(CAUSES_DUE, False):  # else when they are worked out
         config.stash[TRIALS].equipment.stop()
     session = config.stash[SESSION]

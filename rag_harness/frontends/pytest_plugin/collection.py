@@ -417,6 +417,20 @@ def _leave_out_others(collected: pytest.Session, items: list[pytest.Item], named
         items[:] = kept
 
 
+def golden_first(session: RagSession, items: list[pytest.Item]) -> None:
+    """Put files with nothing but the golden suite before the first test of an answer, if it searches by words.
+
+    It is over in a second, and the vectors that answers need are made beside it. Other plugins may order tests later.
+    """
+    found = {item: trial.experiment for item in items if (trial := trial_id_of(item))}
+    answering = next((place for place, item in enumerate(items) if found.get(item, GOLDEN) != GOLDEN), None)
+    if answering is None or GOLDEN not in found.values() or session.settings.retriever != "bm25":
+        return
+    others = {item.path for item in items if found.get(item) != GOLDEN}
+    later = items[answering:]
+    items[answering:] = sorted(later, key=lambda item: item.path in others)
+
+
 def brought_in(by_node: Mapping[str, TrialId]) -> list[str]:
     """Return the experiments of brought tests, from the node ids and trials that a worker has reported."""
     return list(dict.fromkeys(trial.experiment for node, trial in by_node.items() if node.startswith(f"{NODE}::")))

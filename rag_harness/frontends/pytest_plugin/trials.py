@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from rag_harness.core.concurrency import Lazy, harness_at_work
-from rag_harness.core.errors import CriticalError, PrerequisiteError, RecordingMissError
+from rag_harness.core.concurrency import Lazy
+from rag_harness.core.errors import CriticalError, PrerequisiteError
 from rag_harness.core.types import GOLDEN, TrialId
 from rag_harness.frontends.pytest_plugin.conversations import OwnTurns
 from rag_harness.frontends.pytest_plugin.items import (
@@ -21,6 +20,7 @@ from rag_harness.frontends.pytest_plugin.items import (
     trial_of,
 )
 from rag_harness.frontends.pytest_plugin.judgements import Judgements
+from rag_harness.frontends.pytest_plugin.preparation import Preparation
 from rag_harness.frontends.pytest_plugin.repeats import Repeats, RunAgain
 from rag_harness.frontends.pytest_plugin.stash import FAILED, RUN_AGAIN
 from rag_harness.frontends.pytest_plugin.trial_report import NotRun, TrialResult
@@ -193,11 +193,15 @@ class Prefetch:
     Args:
         session: state of the run.
         stored: looks for what dead processes have left, before a batch that one of them may have begun.
-        submit: submits a trial; returns False if it need not be run.
+        submit: submits a trial, ahead of its test, beside the test that is asked about the last experiment; returns
+            False if it need not be run, and None if it cannot be asked yet.
     """
 
     def __init__(
-        self, session: RagSession, stored: Lazy[ResumeStore], submit: Callable[[Trial, Experiment], bool]
+        self,
+        session: RagSession,
+        stored: Lazy[ResumeStore],
+        submit: Callable[[Trial, Experiment, Experiment], bool | None],
     ) -> None:
         self._session, self._stored, self._submit = session, stored, submit
         self._is_worker = is_worker(session.config)
@@ -209,6 +213,8 @@ class Prefetch:
         self._batches_begun: set[str | None] = {None}
         self._walked: set[Any] = set()
         self._upcoming: Iterator[tuple[pytest.Item, pytest.Item, Experiment]] = iter(())
+        self._waiting: tuple[pytest.Item, pytest.Item, Experiment] | None = None
+        """The test whose trial waits until its experiment is prepared."""
         self._submitted: dict[TrialId, TrialId] = {}
         self._rows: Counter[TrialId] = Counter()
         self._unusable: set[str] = set()
@@ -223,10 +229,12 @@ class Prefetch:
         most = self._most
         # Turns that wait for each other are one call at a time.
         while len(self._rows) < most and len(self._submitted) < LONGEST_ROW * most:
-            following = next(self._upcoming, None)
+            following = self._waiting or next(self._upcoming, None)
             if following is None:
                 return
-            self._submit_ahead(*following)
+            self._waiting = None if self._submit_ahead(*following, experiment) else following
+            if self._waiting is not None:
+                return
 
     @property
     def _most(self) -> int:
@@ -268,20 +276,30 @@ class Prefetch:
         while trial_id in self._submitted:
             self._no_longer_ahead(next(iter(self._submitted)))
 
-    def _submit_ahead(self, item: pytest.Item, current: pytest.Item, experiment: Experiment) -> None:
+    def _submit_ahead(self, item: pytest.Item, before: pytest.Item, made: Experiment, current: Experiment) -> bool:
+        """Submit the trial of a test if it need be run; return False if that has to wait.
+
+        Args:
+            item: the test.
+            before: an earlier test; ``made`` is its experiment. Both tests may share a fixture.
+            current: the experiment that is asked about now.
+        """
         trial_id = trial_id_of(item)
         if trial_id is None or trial_id in self._submitted or trial_id.experiment in self._unusable or is_skipped(item):
-            return
+            return True
         try:
-            found = self._trial(item, trial_id, current, experiment)
-            if found is not None and self._submit(*found):
-                row = self._submitted[trial_id] = self._row_of(trial_id)
-                self._rows[row] += 1
+            found = self._trial(item, trial_id, before, made)
+            is_ahead = found is not None and self._submit(*found, current)
         except (CriticalError, PrerequisiteError):
             if trial_id.experiment != GOLDEN:
                 raise
             # The golden suite's own first test reports this error. The current test is about something else.
             self._unusable.add(GOLDEN)
+            return True
+        if is_ahead:
+            row = self._submitted[trial_id] = self._row_of(trial_id)
+            self._rows[row] += 1
+        return is_ahead is not None
 
     def _trial(
         self, item: pytest.Item, trial_id: TrialId, current: pytest.Item, experiment: Experiment
@@ -348,7 +366,7 @@ class TrialRunner:
         self.repeats = Repeats(session, self.equipment, self.judgements, self.own_turns)
         self.run_again = RunAgain(session, self.equipment, self.judgements, self.own_turns)
         self._asked: dict[TrialId, tuple[Trial, Experiment]] = {}
-        self._prepared: set[str] = set()
+        self.preparation = Preparation(session, self.equipment)
         self._tests: Counter[TrialId] = Counter()
         self._forgotten: set[TrialId] = set()
         self._fixture_of: dict[str, Any] = {}
@@ -475,8 +493,11 @@ class TrialRunner:
         found = self.stored(trial, experiment)
         return self.stored(trial, experiment) if found is None and self.equipment.opens() else found
 
-    def _submit_if_new(self, trial: Trial, experiment: Experiment) -> bool:
-        """Submit a trial ahead of its test and return True; False if it need be neither run nor judged."""
+    def _submit_if_new(self, trial: Trial, experiment: Experiment, current: Experiment) -> bool | None:
+        """Submit a trial ahead of its test and return True; False if it need be neither run nor judged.
+
+        None if its experiment is still prepared, beside the tests of ``current``.
+        """
         if trial.id in self._forgotten:
             return False
         stored = self._stored_or_left(trial, experiment)
@@ -484,13 +505,15 @@ class TrialRunner:
             return self._follow(trial, experiment, stored[0])
         if self.own_turns.ended(trial):
             return self.repeats.after(trial, experiment)
+        if self.equipment.workplace.get().is_here and not self.preparation.is_ready(experiment, current):
+            return None
         self._submit(trial, experiment)
         return True
 
     def _submit(self, trial: Trial, experiment: Experiment) -> None:
         workplace, fingerprint = self.equipment.workplace.get(), self._session.identities.fingerprint(experiment)
         if workplace.is_here:
-            self._prepare(experiment)
+            self.preparation.make_sure(experiment)
         self._asked.setdefault(trial.id, (trial, experiment))
         if self.own_turns.are(trial):
             self.own_turns.submit(
@@ -498,15 +521,6 @@ class TrialRunner:
             )
         else:
             self.equipment.engine.get().submit(trial.id, lambda: workplace.answer(trial, experiment, fingerprint))
-
-    def _prepare(self, experiment: Experiment) -> None:
-        if experiment.prepare is None or experiment.id in self._prepared:
-            return
-        self._session.parts.loop = lambda calls: self.equipment.engine.get().run(calls)
-        # Trials that retrieve report a missing recording themselves. Trials that do not retrieve go on.
-        with suppress(RecordingMissError), harness_at_work():
-            experiment.prepare(self._session.experiments.queries(experiment))
-        self._prepared.add(experiment.id)
 
     def judged(self, trial: TrialId, test: str) -> JudgedRow | None:
         """Return the judgement of a trial, to its first test; None if nothing is judged."""

@@ -12,6 +12,7 @@ from rag_harness.frontends.pytest_plugin.early_stop import EarlyStopping
 from rag_harness.frontends.pytest_plugin.end_of_run import InnerEnd, OuterEnd, RunEnd
 from rag_harness.frontends.pytest_plugin.gate_reports import GateKeeper
 from rag_harness.frontends.pytest_plugin.gates import ConfiguredGates, RunGates
+from rag_harness.frontends.pytest_plugin.preparation import FiguresAhead
 from rag_harness.frontends.pytest_plugin.progress import Progress, TrialLog
 from rag_harness.frontends.pytest_plugin.readiness import Readiness, RecordingReport
 from rag_harness.frontends.pytest_plugin.recorder import ColumnWriter, Recorder, TableMeasures
@@ -39,7 +40,15 @@ class Writer:
         """Return the objects that pytest calls: those of ``activation.PLUGIN_OBJECTS`` that belong here."""
         end = self.end
         mine = (self.recorder, self.gates, self.early, self.progress, self.trial_log, self.recording, self.marker)
-        return (*mine, self.collection, end.golden, end.worker_cost, InnerEnd(end), OuterEnd(end, self.progress))
+        return (
+            *mine,
+            self.ahead,
+            self.collection,
+            end.golden,
+            end.worker_cost,
+            InnerEnd(end),
+            OuterEnd(end, self.progress),
+        )
 
     @property
     def listeners(self) -> Sequence[Callable[[Collected], None]]:
@@ -57,7 +66,7 @@ class Writer:
             Slices(self.session.lazy_settings, self.session.cases, self.measures).collection_done,
             *(end.shown.collection_done, end.otlp.collection_done, end.tuning.collection_done),
             *(self.progress.collection_done, self.trial_log.collection_done, self.recording.collection_done),
-            self.columns.collection_done,
+            *(self.columns.collection_done, self.ahead.collection_done),
         )
 
     @cached_property
@@ -104,6 +113,11 @@ class Writer:
         rules_for, is_all_affected = self.early.rules_for, self.affected.is_all_of
         run = RunGates(self.session, self.configured, self.recorder, self.findings, rules_for, is_all_affected)
         return GateKeeper(self.session, self.recorder, self.record, run)
+
+    @cached_property
+    def ahead(self) -> FiguresAhead:
+        """Prints figures that need no vectors while these are made."""
+        return FiguresAhead(self.session, self.trials.preparation)
 
     @cached_property
     def progress(self) -> Progress:

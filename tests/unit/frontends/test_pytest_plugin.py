@@ -319,7 +319,7 @@ def test_a_row_that_was_on_a_node_is_not_made_again(
     trials = TrialRunner(_session(Settings(engine="ray", output=str(tmp_path))))
     if has_looked_before:
         assert trials.stored(Trial("mine", Case(Query("q0", "?"))), MINE) is None
-    assert not trials._submit_if_new(Trial("mine", Case(Query("q1", "?"))), MINE)
+    assert not trials._submit_if_new(Trial("mine", Case(Query("q1", "?"))), MINE, MINE)
     assert trials.stored(Trial("mine", Case(Query("q1", "?"))), MINE) == (ROW, True)
     trials.equipment.close()
     assert (tmp_path / "mine.jsonl").read_text() == ROW.line()
@@ -332,7 +332,7 @@ def test_a_repeat_that_was_on_a_node_is_not_made_again_where_the_first_answer_wa
     (tmp_path / "mine.jsonl").write_text(ROW.line())
     trials = TrialRunner(_session(Settings(engine="ray", output=str(tmp_path), repeats=2)))
     trial = Trial("mine", Case(Query("q1", "?")))
-    assert trials._submit_if_new(trial, MINE)
+    assert trials._submit_if_new(trial, MINE, MINE)
     assert trials.answered_again(trial.id) == ((), ())
     trials.equipment.close()
     assert (tmp_path / "derived" / "mine+repeat2.jsonl").read_text() == AGAIN.line()

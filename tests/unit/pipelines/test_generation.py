@@ -267,6 +267,21 @@ def test_prepare_embeds_every_query_once(kb: Path) -> None:
     assert again.embedder.computed == 0
 
 
+@pytest.mark.parametrize("change", ["a document", "the size of chunks"])
+def test_only_texts_that_have_changed_are_embedded_again(kb: Path, change: str) -> None:
+    long = "\n\n".join(f"## Part {n}\n\n" + f"Sentence {n} of a page about lamps. " * 12 for n in range(6))
+    (kb / "kb" / "long.md").write_text(f"# Long\n\n{long}\n", encoding="utf-8")
+    before = parts_of(kb, chunk_size=120, chunk_overlap=0).retrieval()
+    before.prepare(["a lamp"])
+    if change == "a document":
+        text = (kb / "kb" / "long.md").read_text(encoding="utf-8")
+        (kb / "kb" / "long.md").write_text(text.replace("Sentence 3", "Statement 3"), encoding="utf-8")
+    after = parts_of(kb, chunk_size=120 if change == "a document" else 90, chunk_overlap=0).retrieval()
+    new = {chunk.text for chunk in after.chunks} - {chunk.text for chunk in before.chunks}
+    after.prepare(["a lamp"])
+    assert 0 < after.embedder.computed == len(new) < len(after.chunks)
+
+
 class Full:
     """An index that has no room."""
 

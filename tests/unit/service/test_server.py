@@ -323,6 +323,41 @@ async def test_a_caller_that_leaves_ends_the_work_and_gets_the_error_with_its_tr
 
 
 @on_a_loop
+async def test_work_whose_caller_leaves_before_it_begins_is_not_begun() -> None:
+    answers, blocks, begun = AnswerLoop(), threading.Event(), list[str]()
+
+    async def work() -> None:
+        begun.append("work")
+
+    answers.started().call_soon_threadsafe(blocks.wait, 10)
+    waiting = asyncio.ensure_future(answers.run(work()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.sleep(0)
+    blocks.set()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not begun
+    await answers.close(nothing)
+
+
+@on_a_loop
+async def test_an_answer_does_not_wait_for_others_once_it_is_there() -> None:
+    answers, blocks = AnswerLoop(), threading.Event()
+
+    async def work() -> str:
+        # What others do on the loop in its next turn, when this task is over.
+        answers.started().call_soon(blocks.wait, 10)
+        return "there"
+
+    try:
+        assert await asyncio.wait_for(answers.run(work()), 5) == "there"
+    finally:
+        blocks.set()
+    await answers.close(nothing)
+
+
+@on_a_loop
 async def test_the_end_cancels_what_is_under_way_and_refuses_what_comes_later() -> None:
     answers, ended, begun = AnswerLoop(), list[str](), threading.Event()
 

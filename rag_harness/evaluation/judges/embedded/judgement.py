@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.core.blas import one_thread
 from rag_harness.core.concurrency import in_a_thread, on_local_thread, paused
 from rag_harness.core.errors import ModelOutputError, NotJudgedError, RecordingMissError
 from rag_harness.core.files import file_digest
@@ -298,14 +299,17 @@ class JudgementReading:
         answer = self._answer(text)
         if source.empty or not answer.text.sentences:
             return np.zeros((0, 2))
-        found = judge(self._restated(answer, source), source, self._source(question), self._fitted, answer.text)
+        restated_answer, asked = self._restated(answer, source), self._source(question)
+        with one_thread():
+            found = judge(restated_answer, source, asked, self._fitted, answer.text)
         rows = zip(found.unsupported, found.passages, strict=True)
         return np.array([*rows, (found.hallucinated, found.score)], np.float64)
 
     def alignments(self, wanted: str, passages: Sequence[str]) -> JudgementArray:
         """Return (share of ``wanted`` that it has, its position) for each passage, shape (n, 2)."""
-        text = self._source(wanted)
-        rows = [(alignment_with(text, self._source(passage)), place) for place, passage in enumerate(passages)]
+        text, sources = self._source(wanted), [self._source(passage) for passage in passages]
+        with one_thread():
+            rows = [(alignment_with(text, source), place) for place, source in enumerate(sources)]
         return np.array(rows, np.float64).reshape(-1, 2)
 
     def cosine(self, question: str, answer: str) -> JudgementArray:
