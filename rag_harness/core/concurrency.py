@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
+from importlib import import_module
 from math import inf
 from queue import SimpleQueue
 from threading import RLock
@@ -21,6 +22,12 @@ T_co = TypeVar("T_co", covariant=True)
 IMPORTING = RLock()
 """Lock around the import of a large package. The openai SDK and transformers import themselves in circles. Without the
 lock, two threads in such a circle can see half-made modules: Python allows that rather than a deadlock."""
+
+
+@cache
+def import_ahead(module: str) -> None:
+    """Import a module of no circle in a thread, so that nobody waits for it later."""
+    threading.Thread(target=import_module, args=(module,), name="rag-import", daemon=True).start()
 
 
 class Lazy(Generic[T_co]):

@@ -50,7 +50,6 @@ from rag_harness.models.recording.playback import Playback
 from rag_harness.models.refused_parameters import FILE_NAME, MOST_REFUSALS, AskedWithout, refused_parameters, shaped
 
 if TYPE_CHECKING:
-    import httpx2
     from openai import APIError, AsyncOpenAI
 
 
@@ -95,90 +94,20 @@ def playback_of(parts: ChatParts) -> Playback | None:
     )
 
 
-class ChatClient:
-    """Posts what the SDK's client would post, to the byte. Where that fails, its errors are the SDK's.
-
-    The SDK builds each request from its parts, which it checks and copies: half of a call's time of the processor.
-
-    Args:
-        base_url: of the server.
-        key: the server's key.
-        transport: what sends requests.
-    """
-
-    def __init__(self, base_url: str, key: str, transport: httpx2.AsyncBaseTransport) -> None:
-        import httpx2
-
-        self.key = key
-        self._http = httpx2.AsyncClient(transport=transport)
-        self._sdk = _sdk(base_url, key, self._http)
-        self.base_url = str(self._sdk.base_url)
-        self._url = httpx2.URL(f"{self.base_url.rstrip('/')}/chat/completions")
-        self._headers = httpx2.Headers(self._http.headers)
-        named = {**self._sdk.default_headers, **self._sdk.auth_headers, "x-stainless-retry-count": "0"}
-        self._headers.update({name: value for name, value in named.items() if isinstance(value, str)})
-
-    async def post(self, request: Mapping[str, Any]) -> httpx2.Response:
-        """Send a request, and return the response before its body has come.
-
-        Raises:
-            APIError: the SDK's, where a status refuses or a connection fails.
-            RagHarnessError: the transport's own, as of a missing recording.
-        """
-        import httpx2
-
-        cookies = self._http.cookies or None
-        asked = httpx2.Request(
-            "POST", self._url, headers=self._headers, cookies=cookies, content=request_content(request)
-        )
-        try:
-            response = await self._http.send(asked, stream=True)
-        except RagHarnessError:
-            raise
-        except Exception as error:
-            return await self._as_the_sdk(error)
-        return response if response.is_success else await self._as_the_sdk(response)
-
-    async def _as_the_sdk(self, came: httpx2.Response | Exception) -> httpx2.Response:
-        """Return or raise what the SDK makes of what came for a request."""
-        import httpx2
-
-        async with httpx2.AsyncClient(transport=_given(came)) as http:
-            response: httpx2.Response = await _sdk(self.base_url, self.key, http).post(
-                "/chat/completions", cast_to=httpx2.Response, body={}, stream=True
-            )
-        return response
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._sdk.close()
-
-
-def _sdk(base_url: str, key: str, http: httpx2.AsyncClient) -> AsyncOpenAI:
+def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
+    """Return the SDK's client over the transports for the mode."""
     with IMPORTING, uncollected():  # the SDK makes 100,000 objects that stay; collecting them is a fifth of its import
+        import httpx2
         from openai import AsyncOpenAI
 
-    # OpenAIChat limits the whole call, without the waiting, which the SDK's own retries would hide.
-    return AsyncOpenAI(base_url=base_url, api_key=key, timeout=None, max_retries=0, http_client=http)
-
-
-def _given(came: httpx2.Response | Exception) -> httpx2.AsyncBaseTransport:
-    """Return a transport for which this has come for each request."""
-    import httpx2
-
-    class Given(httpx2.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:  # noqa: ARG002
-            if isinstance(came, Exception):
-                raise came
-            return came
-
-    return Given()
-
-
-def connect(parts: ChatParts, playback: Playback | None) -> ChatClient:
-    """Return the client over the transports for the mode."""
     settings = parts.settings
-    return ChatClient(_base_url(settings), settings.chat_key or NO_KEY, _transport(parts, playback))
+    return AsyncOpenAI(
+        base_url=_base_url(settings),
+        api_key=settings.chat_key or NO_KEY,
+        timeout=None,  # OpenAIChat limits the whole call, without the waiting
+        max_retries=0,  # the SDK's own retries would hide the waiting
+        http_client=httpx2.AsyncClient(transport=_transport(parts, playback)),
+    )
 
 
 def _transport(parts: ChatParts, playback: Playback | None) -> Any:
@@ -239,7 +168,7 @@ class OpenAIChat:
     """Streams completions, so that the time to first token is known.
 
     Args:
-        connect: makes the client when an answer is not recorded. The SDK's import takes 0.6 s.
+        connect: makes the SDK's client when an answer is not recorded. Its import takes 0.8 s.
         model: the server's name of the model.
         sampling: temperature, seed, longest answer.
         timeout: seconds that one call may take, from its turn to its last token.
@@ -256,7 +185,7 @@ class OpenAIChat:
 
     def __init__(
         self,
-        connect: Callable[[], ChatClient],
+        connect: Callable[[], AsyncOpenAI],
         model: str,
         sampling: SentParameters | None = None,
         timeout: float = 60.0,
@@ -274,7 +203,7 @@ class OpenAIChat:
         self._is_welcome: bool | None = None
 
     @cached_property
-    def _client(self) -> ChatClient:
+    def _client(self) -> AsyncOpenAI:
         return self._connect()
 
     async def complete(
@@ -333,6 +262,9 @@ class OpenAIChat:
             except DeadlineError as error:
                 raise PassingError(error) from error
             except APIError as error:
+                if isinstance(error.__cause__, RagHarnessError):
+                    # A missing or damaged recording: the SDK has wrapped it as a broken connection.
+                    raise error.__cause__ from None
                 self._hide_key(error)
                 refused = refused_parameters(error, request)
                 if refused and refusals < MOST_REFUSALS and self.without.learn(refused, without, error.message):
@@ -349,7 +281,7 @@ class OpenAIChat:
         """Return the error of a call that the server has refused or failed."""
         if forbidden(error) and await self._welcomes():
             return ModelCallError(f"{self.model}: this question was refused: {error}")
-        if halting := hopeless(error, self.model, self._client.base_url, self.key):
+        if halting := hopeless(error, self.model, str(self._client.base_url), self.key):
             return halting
         return (
             PassingError(error)
@@ -371,7 +303,7 @@ class OpenAIChat:
 
     async def _stream(self, request: dict[str, Any], lost: list[Usage]) -> Completion:
         started, said = perf_counter(), StreamedCompletion(self.model, self.longest)
-        response = await self._client.post(request)
+        response = await self._sent(request)
         call: Call | None = response.extensions.get(CALL)
         try:
             whole = await reply_in_json(response)
@@ -415,6 +347,14 @@ class OpenAIChat:
             raise failed
         return found
 
+    async def _sent(self, request: dict[str, Any]) -> Any:
+        """Return the raw response. The SDK's objects for each chunk would take 0.6 ms a call."""
+        from httpx2 import Response
+
+        # chat.completions.create does the same, but first checks every field of the request: 1 ms a call.
+        client: Any = self._client
+        return await client.post("/chat/completions", body=request, cast_to=Response, stream=True)
+
     def _request(
         self, messages: Sequence[Message], schema: Mapping[str, Any] | None, most: int = MOST_ALTERNATIVES
     ) -> dict[str, Any]:
@@ -438,7 +378,7 @@ class OpenAIChat:
 
     def _hide_key(self, error: APIError) -> None:
         """Remove the key from a server's message. Messages and tracebacks go into rows and logs."""
-        key = self._client.key
+        key = str(self._client.api_key)
         if key and key != NO_KEY:
             error.message = error.message.replace(key, "…")
             error.args = (str(error).replace(key, "…"),)
@@ -516,7 +456,7 @@ def _asked_without(chat: OpenAIChat, settings: Settings, playback: Playback | No
 
 def chat_of(
     settings: Settings,
-    connect: Callable[[], ChatClient],
+    connect: Callable[[], AsyncOpenAI],
     recorded: Find = _nothing,
     computed: Find = _nothing,
     key: KeyOwner = _OF_ANSWERS,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_harness.core.progress import ProgressText, listening
-from rag_harness.diagnosis.failures import CAUSES
 from rag_harness.frontends.pytest_plugin.derived_runs import (
     Attribution,
     EarlierTurns,
@@ -112,6 +111,8 @@ class AfterVerdict:
 @contextmanager
 def causes_shown(config: pytest.Config) -> Iterator[None]:
     """Show the number of determined causes, under its own label: as a bar, or as lines without a terminal."""
+    from rag_harness.diagnosis.failures import CAUSES
+
     work = ProgressText()
 
     def hear(what: str, done: int, total: int, unit: str) -> None:

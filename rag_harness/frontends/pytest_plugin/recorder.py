@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.core.cache import naming, unwritable
+from rag_harness.core.concurrency import import_ahead
 from rag_harness.core.escaping import terminal_line as shown
 from rag_harness.core.log import log
 from rag_harness.core.text.language_detection import load_ahead
@@ -299,7 +300,9 @@ class Recorder:
         else:
             self._append(row, carried.line)
         if self._session.access.calls_network:
-            load_ahead(row.llm_answer)  # for the tables, while other answers are waited for
+            # For the end of the run, while other answers are waited for.
+            load_ahead(row.llm_answer)
+            import_ahead("rag_harness.diagnosis.failures")
         if row.experiment != GOLDEN:
             self._session.cases.all_of(row.experiment)  # whose snapshots the controller of an xdist run has not read
             self._session.snapshots.take(row)

@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from rag_harness.core.settings.profiles import Price, Prices
 from rag_harness.core.types import Completion, Message
 from rag_harness.models.calls import upper_bound
 from rag_harness.models.http_transport import AiohttpTransport, MeteredTransport
-from rag_harness.models.openai_chat import ChatClient, OpenAIChat, SentParameters
+from rag_harness.models.openai_chat import OpenAIChat, SentParameters
 from rag_harness.models.throttling import LONGEST_WAIT, Budget, CallWindow, Cap, Limiter, Limits, Meter, Money, Turn
 from rag_harness.pipelines.parts import RunParts
 from tests.unit.models.chat.test_openai_chat import MODEL, event, stream
@@ -292,13 +293,13 @@ def spent_on(*replies: Reply, budget: float, asked: int = 1, timeout: float = 20
     money, limits = Budget(budget), Limits(4)
 
     async def session(url: str) -> list[Any]:
+        from openai import AsyncOpenAI
+
         transport = MeteredTransport(AiohttpTransport(), Limiter(limits), Money(money, PRICES))
-        client = ChatClient(url, "x", transport)
-        chat = OpenAIChat(lambda: client, MODEL, SentParameters(max_tokens=64), timeout, wait=_at_once)
-        try:
+        http = httpx2.AsyncClient(transport=transport)
+        async with AsyncOpenAI(base_url=url, api_key="x", max_retries=0, timeout=None, http_client=http) as client:
+            chat = OpenAIChat(lambda: client, MODEL, SentParameters(max_tokens=64), timeout, wait=_at_once)
             ends = [await _end(chat.complete(QUESTION)) for _ in range(asked)]
-        finally:
-            await client.close()
         assert limits.window.in_flight == 0
         return ends
 

@@ -30,7 +30,7 @@ from rag_harness.core.settings import Settings
 from rag_harness.core.types import Completion, Message
 from rag_harness.models import calls
 from rag_harness.models.completions import Events, Replayed, StreamedCompletion, StreamError, completion_of
-from rag_harness.models.openai_chat import ChatClient, OpenAIChat, SentParameters
+from rag_harness.models.openai_chat import OpenAIChat, SentParameters
 from rag_harness.models.recording.cassette_file import ExperimentCassette, Recorded
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.playback import Playback
@@ -56,7 +56,7 @@ def shipped(every: int) -> list[Any]:
     return [cassette.read(digest).request for cassette in found for digest in cassette.digests[::every]]
 
 
-def sdk_of(playback: Playback) -> Any:
+def client(playback: Playback) -> Any:
     import httpx2
     from openai import AsyncOpenAI
 
@@ -64,17 +64,17 @@ def sdk_of(playback: Playback) -> Any:
     return AsyncOpenAI(base_url=URL, api_key="none", max_retries=0, timeout=None, http_client=http)
 
 
-def test_shipped_answers_are_those_of_the_way_through_http() -> None:
+def test_shipped_answers_are_those_of_the_way_through_the_sdk() -> None:
     playback = Playback(Cassettes(SHIPPED), may_call=False, keep=False)
     direct, requests = Replayed(playback, f"{URL}/chat/completions"), shipped(every=20)
 
-    async def through_http() -> list[Completion]:
-        client = ChatClient(URL, "none", RecordingTransport(playback, None))
-        said = [await _asked(OpenAIChat(lambda: client, request["model"]), request) for request in requests]
-        await client.close()
+    async def through_the_sdk() -> list[Completion]:
+        sdk = client(playback)
+        said = [await _asked(OpenAIChat(lambda: sdk, request["model"]), request) for request in requests]
+        await sdk.close()
         return said
 
-    assert [direct.find(request) for request in requests] == asyncio.run(through_http())
+    assert [direct.find(request) for request in requests] == asyncio.run(through_the_sdk())
 
 
 async def _asked(chat: OpenAIChat, request: dict[str, Any]) -> Completion:
@@ -93,7 +93,7 @@ def test_shipped_answers_are_those_of_the_sdks_own_objects() -> None:
         return text, chunks[-1].model, chunks[-1].usage.prompt_tokens, chunks[-1].usage.completion_tokens
 
     async def through_the_sdk() -> list[Any]:
-        sdk = sdk_of(playback)
+        sdk = client(playback)
         found = [await read(sdk, request) for request in requests]
         await sdk.close()
         return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
@@ -22,7 +21,7 @@ from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Completion, Message
 from rag_harness.models import openai_chat
 from rag_harness.models.http_transport import AiohttpTransport
-from rag_harness.models.openai_chat import ChatClient, OpenAIChat, SentParameters
+from rag_harness.models.openai_chat import OpenAIChat, SentParameters
 from rag_harness.models.refused_parameters import known_without, refused_parameters, shaped
 from rag_harness.pipelines.parts import RunParts
 from tests.unit.server import Reply, Server, as_json, refusal, serving
@@ -31,7 +30,6 @@ from tests.unit.server import Reply, Server, as_json, refusal, serving
 
 KEY = "sk-secret-0123456789"
 MODEL = "test/model"
-URL = "http://models.test/v1"
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
 
 
@@ -66,13 +64,15 @@ def ask(
     later: float | None = None,
 ) -> Completion:
     """Ask; a try has ``timeout`` seconds, and one after a wait ``later`` where that is given."""
+    from openai import AsyncOpenAI
 
     async def session() -> Completion:
         async def wait(seconds: float) -> None:
             await waits(seconds)
             chat.timeout = later or timeout
 
-        client = ChatClient(server.url, KEY, AiohttpTransport())
+        http = httpx2.AsyncClient(transport=AiohttpTransport())
+        client = AsyncOpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=None, http_client=http)
         sampling = SentParameters(temperature=0.5, seed=3, max_tokens=64)
         chat = OpenAIChat(lambda: client, MODEL, sampling, timeout, wait=wait)
         try:
@@ -82,82 +82,6 @@ def ask(
             await chat.aclose()
 
     return asyncio.run(session())
-
-
-class Wire(httpx2.AsyncBaseTransport):
-    """Notes requests, and answers with what it was given."""
-
-    def __init__(self, came: Callable[[httpx2.Request], httpx2.Response]) -> None:
-        self._came = came
-        self.requests: list[httpx2.Request] = []
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        self.requests.append(request)
-        return self._came(request)
-
-
-def posted(body: dict[str, Any], came: Callable[[httpx2.Request], httpx2.Response], times: int = 1) -> Any:
-    """Post by the SDK and by ``ChatClient``; return the requests of both, and how each ended."""
-    from openai import AsyncOpenAI
-
-    async def session() -> Any:
-        wires = Wire(came), Wire(came)
-        ends: list[Any] = []
-        http = httpx2.AsyncClient(transport=wires[0])
-        sdk = AsyncOpenAI(base_url=URL, api_key=KEY, max_retries=0, timeout=None, http_client=http)
-        client = ChatClient(URL, KEY, wires[1])
-        ways: list[Callable[[], Any]] = [
-            lambda: sdk.post("/chat/completions", body=body, cast_to=httpx2.Response, stream=True),
-            lambda: client.post(body),
-        ]
-        for post in ways:
-            for _ in range(times):
-                try:
-                    ends.append(await (await post()).aread())
-                except Exception as error:
-                    ends.append((type(error), str(error), vars(error).get("body"), type(error.__cause__)))
-        await client.close()
-        return *(wire.requests for wire in wires), ends
-
-    return asyncio.run(session())
-
-
-@pytest.mark.parametrize("organisation", [{}, {"OPENAI_ORG_ID": "org-1", "OPENAI_PROJECT_ID": "proj-2"}])
-def test_what_is_sent_is_what_the_sdk_sends(organisation: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in organisation.items():
-        monkeypatch.setenv(name, value)
-    body = {"model": "a/b", "messages": [{"role": "user", "content": "Was kostet „das“ 🙂?"}], "temperature": 0.0}
-    by_sdk, ours, _ = posted(body, lambda _: httpx2.Response(200, headers={"set-cookie": "node=7"}), times=2)
-    assert len(by_sdk) == len(ours) == 2
-    for theirs, mine in zip(by_sdk, ours, strict=True):
-        assert (mine.method, mine.url, mine.content) == (theirs.method, theirs.url, theirs.content)
-        assert dict(mine.headers) == dict(theirs.headers)
-
-
-def _refused(_: httpx2.Request) -> httpx2.Response:
-    raise httpx2.ConnectError("nobody there")
-
-
-def _late(_: httpx2.Request) -> httpx2.Response:
-    raise httpx2.ReadTimeout("late")
-
-
-@pytest.mark.parametrize(
-    "came",
-    [
-        *(
-            lambda _, status=status: httpx2.Response(status, json={"error": {"message": "no", "code": "c"}})
-            for status in (302, 400, 401, 403, 404, 409, 418, 422, 429, 500, 503)
-        ),
-        lambda _: httpx2.Response(502, text="<html>bad gateway"),
-        _refused,
-        _late,
-    ],
-)
-def test_what_fails_fails_as_in_the_sdk(came: Callable[[httpx2.Request], httpx2.Response]) -> None:
-    *_, (theirs, mine) = posted({"model": "m", "messages": []}, came)
-    assert mine == theirs
-    assert isinstance(mine, tuple)
 
 
 def test_streams_text_usage_and_times() -> None:
