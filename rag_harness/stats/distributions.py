@@ -16,6 +16,8 @@ from rag_harness.stats.inputs import Floats, Interval, checked_confidence
 _TINY = 1e-300
 _PRECISION = 1e-15
 _MOST_STEPS = 100_000
+_SPACING = 4e-16
+"""Relative distance of two neighbouring numbers, twice."""
 
 
 def beta_below(x: float, a: float, b: float) -> float:
@@ -43,7 +45,7 @@ def beta_quantile(share: float, a: float, b: float) -> float:
         raise ValueError(f"beta_quantile needs a share from 0 to 1; got {share}.")
     if share in (0, 1):
         return float(share)
-    return _bisected(lambda x: beta_below(x, a, b) < share, 0.0, 1.0)
+    return _root(lambda x: beta_below(x, a, b) - share, -share, 1 - share)
 
 
 def binomial_at_most(count: int, n: int, share: float) -> float:
@@ -80,12 +82,24 @@ def t_quantile(share: float, freedom: float) -> float:
     return sqrt(freedom * (1 - x) / x)
 
 
-def _bisected(is_below: Callable[[float], bool], low: float, high: float) -> float:
-    for _ in range(1100):
+def _root(function: Callable[[float], float], at_0: float, at_1: float) -> float:
+    """Return where a growing function is 0, by the Illinois method. ``at_0`` and ``at_1`` are its values at 0 and 1.
+
+    Each fourth step halves the bracket, so that a function that is flat for most of it takes bounded time.
+    """
+    low, high, side = 0.0, 1.0, 0
+    for step in range(2_000):
         middle = (low + high) / 2
-        if middle in (low, high):
+        if middle in (low, high) or high - low <= _SPACING * high:
             break
-        low, high = (middle, high) if is_below(middle) else (low, middle)
+        guess = (low * at_1 - high * at_0) / (at_1 - at_0)
+        x = guess if step % 4 != 3 and low < guess < high else middle
+        value = function(x)
+        if value < 0:
+            low, at_0, at_1 = x, value, at_1 / 2 if side < 0 else at_1
+        else:
+            high, at_1, at_0 = x, value, at_0 / 2 if side > 0 else at_0
+        side = -1 if value < 0 else 1
     return high
 
 
