@@ -101,7 +101,7 @@ def quick_start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def few_plugins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out of the runs of a suite what only our own tests need: hypothesis alone takes a second of each.
 
-    And let them keep byte code: pytest would rewrite every module of the plugin at each of several hundred starts.
+    And let them keep byte code: each of several hundred starts would compile the modules of the plugin.
     """
     if "pytester" in request.fixturenames:
         # It takes PYTEST_ADDOPTS out of the environment, so it has to be there first.

@@ -120,7 +120,7 @@ def test_suites_import_none_of_it_unless_asked(study: Suite) -> None:
     study.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"
         "    found = {name for name in sys.modules if name.startswith('rag_harness.diagnosis.')}\n"
-        "    assert found == {'rag_harness.diagnosis.failures'}, found  # the names alone\n"
+        "    assert not found, found\n"
     )
     study.run().assert_outcomes(passed=5)
 

@@ -63,7 +63,7 @@ def _kept(cache: Path) -> dict[Path, bytes]:
 def from_cache(tmp_path_factory: pytest.TempPathFactory, cache: Path, started_python: str) -> Replayed:
     """A replay that has its scores and causes from the cache."""
     kept = _kept(cache)
-    assert {file.parents[1].name for file in kept} == {"causes", "scores"}
+    assert {file.parents[1].name for file in kept} == {"causes", "scores", "texts"}
     found = again(tmp_path_factory.mktemp("first") / "run", cache, started_python)
     assert _kept(cache) == kept  # nothing new was found
     return found
@@ -93,7 +93,7 @@ def test_a_replay_leaves_the_same_from_the_cache_and_from_one_that_is_damaged(
     assert again(tmp_path / "run", cache, started_python).files == from_cache.files
     # What was worked out anew is kept anew.
     renewed = {file.parents[1].name for file, content in _kept(cache).items() if content != damaged.get(file)}
-    assert renewed == {"causes", "scores"}
+    assert renewed == {"causes", "scores", "texts"}
 
 
 def test_terminal_and_readme_show_the_end_of_the_first_command(from_cache: Replayed) -> None:
