@@ -28,7 +28,10 @@ class Replayed(NamedTuple):
 
 def _content(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _content(each) for name, each in value.items() if name not in TIMES | PLACES}
+        left_out = TIMES | PLACES
+        if False in (value.get("timings_recorded"), value.get("recorded")):
+            left_out |= {"llm_time_ms", "ttft_ms"}  # of an answer that was computed now
+        return {name: _content(each) for name, each in value.items() if name not in left_out}
     return [_content(each) for each in value] if isinstance(value, list) else value
 
 
