@@ -322,9 +322,10 @@ def _unsaid(said: Quantity, claim: Sentence, known: KnownSentences) -> str:
     def alike(sentence: Sentence) -> float:
         return (share_among(around, sentence.stems) + share_among(claim.stems, sentence.stems)) / 2
 
-    having = [sentence for sentence in known.sentences if any(_may_be(said, one) for one in sentence.quantities)]
+    having, without = list[Sentence](), list[Sentence]()
+    for sentence in known.sentences:
+        (having if any(_may_be(said, one) for one in sentence.quantities) else without).append(sentence)
     there = max(map(alike, having), default=0.0)
-    without = [sentence for sentence in known.sentences if sentence not in having]
     others = [((alike(one), _shared(one, claim)), rival) for one in without for rival in _rivals(said, one, claim)]
     (best, _), rival = max(others, key=lambda other: other[0], default=((0.0, 0), None))
     is_nearer = best >= there + _MARGIN or best >= _COPIED > there + _LESS
