@@ -32,7 +32,9 @@ from report_page import Copies
 from served import percentile, serving
 from side_by_side import Run, Took, alternate, median, ratio, run
 
+from rag_harness.core.settings.loading import load_settings
 from rag_harness.core.types import Chunk
+from rag_harness.pipelines.parts import RunParts
 from rag_harness.retrieval.indexes.edge import EdgeIndex
 from rag_harness.retrieval.indexes.shard_files import ShardFolder
 
@@ -186,15 +188,13 @@ def pages(folder: Path) -> Path:
 
 def first_index(folder: Path, _: int) -> None:
     """The first index of one's own pages, by each backend, beside ``encode`` alone. Once, for it takes minutes."""
-    docs, chunks = pages(folder), folder / "chunks"
+    docs = pages(folder)
     took: dict[str, list[Took]] = {}
     for backend in ("torch", "onnx-int8"):
         command = [*CLI, "ingest", str(docs), "--rag-cache-dir", str(folder / backend)]
         took[backend] = [run(command, folder, {"RAG_EMBED_BACKEND": backend})]
-    run([*CLI, "ingest", docs, "--to", chunks, "--rag-profile", "mock"], folder)
-    import pyarrow.parquet as pq
-
-    texts = [text for file in sorted(chunks.rglob("*.parquet")) for text in pq.read_table(file)["text"].to_pylist()]
+    parts = RunParts(load_settings({"profile": "mock", "kb_dir": str(docs)}, rootdir=folder))
+    texts = [chunk.text for chunk in parts.retrieval().chunks]
     (folder / "texts.json").write_text(json.dumps(texts))
     encode = [run([sys.executable, "-c", ENCODE, folder / "texts.json"], folder)]
     for backend, ours in took.items():
