@@ -96,9 +96,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{experiment}: rag_harness experiment {module}")
     activation.register(config, "always", [activation.LazyActivation(config)])
     if is_used(config):
-        _share_cores(config)
-        _check_usage(config)
-        _limit_workers(config)
+        from rag_harness.core.progress import uncollected
+
+        with uncollected():
+            _share_cores(config)
+            _check_usage(config)
+            _limit_workers(config)
         _leave_to_stay(config)
 
 
@@ -347,6 +350,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         write_lines(terminalreporter, [said])
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the engine, write what came back, and close the log."""
     activation.close(config)
+    if SESSION in config.stash:
+        gc.collect()
+        gc.freeze()  # pytest searches five times behind this
