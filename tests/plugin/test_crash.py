@@ -223,7 +223,8 @@ def test_killed_at_random_moments(counted: Suite, server: CountingServer, mode: 
     result.assert_outcomes(passed=QUERIES)
     rows = counted.rows("e1_baseline")
     assert sorted(str(row["query_id"]) for row in rows) == sorted(f"q{n}" for n in range(QUERIES))
-    assert server.calls.total() == calls + missing
+    # A write that has begun when its process is killed may end after ``kept`` has looked.
+    assert server.calls.total() <= calls + missing
     assert not list(counted.path.glob("output/journal/*"))
 
 
@@ -243,7 +244,7 @@ def test_conversations_killed_at_random_moments_go_on_at_their_turns(
     survive(suite, server, kills, "--rag-mode=live", more=("--rag-history=own",))
     calls, missing = server.calls.total(), QUERIES - len(kept(suite))
     suite.run(*LIVE, "--rag-history=own").assert_outcomes(passed=QUERIES)
-    assert server.calls.total() == calls + missing
+    assert server.calls.total() <= calls + missing
     rows = {str(row["query_id"]): row for row in suite.rows("e1-own")}
     assert len(rows) == len(suite.rows("e1-own")) == QUERIES
     for n, talk in enumerate(talks):
