@@ -370,7 +370,7 @@ def test_bad_input(golden: Suite, entries: Any, args: list[str], says: str) -> N
 
 
 ASKED = "*asked.jsonl:1: q1: context_reference 'retuns.md' is not a page of *'returns.md'?"
-PARTS = "*parts.jsonl:2: q2: context_reference 'returns.md#refnds' is no *#refunds'*"
+PARTS = "*parts.jsonl:2: q2: context_reference 'returns.md#refnds' is not a page, *#refunds'*"
 CANNOT_BE_RUN = {
     "asked": (["--rag-golden=asked.jsonl"], ASKED),
     "parts": (["--rag-golden=parts.jsonl"], PARTS),
