@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
-from importlib import import_module
 from math import inf
 from queue import SimpleQueue
 from threading import RLock
@@ -25,9 +24,9 @@ lock, two threads in such a circle can see half-made modules: Python allows that
 
 
 @cache
-def import_ahead(module: str) -> None:
-    """Import a module of no circle in a thread, so that nobody waits for it later."""
-    threading.Thread(target=import_module, args=(module,), name="rag-import", daemon=True).start()
+def begin_ahead(name: str, work: Callable[..., object], *args: str) -> None:
+    """Begin work in a thread of this name, once in this process, so that nobody waits for it later."""
+    threading.Thread(target=work, args=args, name=name, daemon=True).start()
 
 
 class Lazy(Generic[T_co]):

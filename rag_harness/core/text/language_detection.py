@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
-from threading import Thread
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rag_harness.core.concurrency import Lazy
+from rag_harness.core.concurrency import Lazy, begin_ahead
 from rag_harness.core.text.languages import ENGLISH, LANGUAGES, has_rules
 from rag_harness.core.text.memory import remembered
 from rag_harness.core.text.terms import STOPWORDS
@@ -232,9 +231,4 @@ def load_ahead(text: str = "") -> None:
     It takes 0.3 s, in which Python may do something else.
     """
     if _identifier.made is None and not (text and _is_plainly_english(_UNREAD.sub(" ", text[:_MOST]))):
-        _begin_loading()
-
-
-@cache
-def _begin_loading() -> None:
-    Thread(target=_identifier.get, name="rag-languages", daemon=True).start()
+        begin_ahead("rag-languages", _identifier.get)

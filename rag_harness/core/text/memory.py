@@ -57,11 +57,13 @@ def remembered_as(pack: Callable[[R], Any], unpack: Callable[[Any], R]) -> Calla
     """Remember such results as what ``pack`` makes of them: values of JSON, of which ``unpack`` makes them again."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        name = f"{getattr(function, '__module__', '')}.{function.__qualname__}"
+
         @wraps(function)
         def found(*args: P.args, **kwargs: P.kwargs) -> R:
             if not _open:
                 return function(*args, **kwargs)
-            values, key = _open[0], json_digest([function.__qualname__, args, kwargs])
+            values, key = _open[0], json_digest([name, args, kwargs])
             known = values.get(key)
             if known is None:
                 known = pack(function(*args, **kwargs))

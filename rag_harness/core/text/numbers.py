@@ -205,7 +205,7 @@ def _decimal(found: re.Match[str]) -> str:
     return f"{_shown(_plain(found[1]))}.{''.join(_shown(_plain(digit)) for digit in found[2].split())}"
 
 
-_PARTS_SAID = "quarter|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
+_PART_WORDS = "|".join(_PARTS)
 _SCALE = "|".join(_SCALES)
 # Each form has words, one of which stands in whatever it matches: to look for a word is faster than for a form.
 _FORMS: tuple[tuple[str, str, _Made], ...] = (
@@ -247,13 +247,13 @@ _FORMS: tuple[tuple[str, str, _Made], ...] = (
      r"(?<!after)\bnoon\b", lambda _: "12pm"),
     ("midnight",
      r"\bmidnight\b", lambda _: "12am"),
-    (_PARTS_SAID,
+    (_PART_WORDS,
      rf"\b(an?|{_ONES})[- ]({_PART}) of (?:an? |one )?(percent|per cent|litre|liter|mile|kilo|kilogram"
      r"|million|metre|meter|ounce|inch|kilometre|kilometer|cup|pint|tonne)\b",
      _part),
     ("half a per",
      r"\bhalf a (percent|per cent)\b", _half),
-    (_PARTS_SAID,
+    (_PART_WORDS,
      rf"\b(an?|{_ONES})[- ]({_PART})(?= of (?!an? |one |course\b|(?:{_MONTH})\b)[a-z])", _percent),
     ("every ",
      r"\bevery (third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\b(?! (?:year|month|week|day|hour|minute|night|time"

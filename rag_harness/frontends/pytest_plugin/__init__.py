@@ -102,7 +102,7 @@ def pytest_configure(config: pytest.Config) -> None:
             _share_cores(config)
             _check_usage(config)
             _limit_workers(config)
-        _leave_to_stay(config)
+        _freeze_objects(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -133,7 +133,7 @@ def _limit_workers(config: pytest.Config) -> None:
         config.stash[WORKERS_LEFT_OUT] = limit_waiting(config, session.settings)
 
 
-def _leave_to_stay(config: pytest.Config) -> None:
+def _freeze_objects(config: pytest.Config) -> None:
     """Leave what is here, modules above all, out of the search for garbage until the run has ended.
 
     pytest searches five times at its end, Python now and then and at its exit: a fifth of the time of a replay. What

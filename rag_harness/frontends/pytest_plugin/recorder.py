@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rag_harness.core.cache import naming, unwritable
-from rag_harness.core.concurrency import import_ahead
+from rag_harness.core.concurrency import begin_ahead
 from rag_harness.core.escaping import terminal_line as shown
 from rag_harness.core.log import log
 from rag_harness.core.text.language_detection import load_ahead
@@ -302,7 +303,7 @@ class Recorder:
         if self._session.access.calls_network:
             # For the end of the run, while other answers are waited for.
             load_ahead(row.llm_answer)
-            import_ahead("rag_harness.diagnosis.failures")
+            begin_ahead("rag-import", import_module, "rag_harness.diagnosis.failures")
         if row.experiment != GOLDEN:
             self._session.cases.all_of(row.experiment)  # whose snapshots the controller of an xdist run has not read
             self._session.snapshots.take(row)

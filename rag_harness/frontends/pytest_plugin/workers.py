@@ -61,11 +61,9 @@ def limit_workers(config: pytest.Config, trials: int) -> str:
         config: of the controller.
         trials: how many there are at most; 0 where that is not known.
     """
-    specs, most = config.getoption("tx", None) or [], usable_processors()
-    if {*specs} != {"popen"} or config.getoption("dist") == "each":
-        return ""
-    if 0 < trials <= FEW_TRIALS:
-        config.option.tx, config.option.dist, config.option.numprocesses = [], "no", 0
+    specs, most = _alike(config), usable_processors()
+    if specs and 0 < trials <= FEW_TRIALS:
+        _start_none(config)
         return (
             f"rag: -n {len(specs)} starts no worker here: answers are replayed or computed, and one process is done "
             f"with so few before workers have started"
@@ -91,18 +89,28 @@ def limit_waiting(config: pytest.Config, settings: Settings) -> str:
     For runs whose tests wait for models: each worker imports, reads and collects what the others do, and gets a part
     of the calls.
     """
-    specs, needed = config.getoption("tx", None) or [], -(-settings.concurrency // IN_FLIGHT)
-    is_plain = {*specs} == {"popen"} and config.getoption("dist") != "each" and settings.engine == "local"
-    if len(specs) <= needed or not is_plain or _computes(settings):
+    specs, needed = _alike(config), -(-settings.concurrency // IN_FLIGHT)
+    if len(specs) <= needed or settings.engine != "local" or _computes(settings):
         return ""
     if needed > 1:
         config.option.tx = specs[:needed]
         return f"rag: -n {len(specs)} starts {needed} here: tests wait for models, and so many processes have all calls"
-    config.option.tx, config.option.dist, config.option.numprocesses = [], "no", 0
+    _start_none(config)
     return (
         f"rag: -n {len(specs)} starts no worker here: tests wait for models, and one process has as many calls in "
         f"flight"
     )
+
+
+def _alike(config: pytest.Config) -> Sequence[str]:
+    """Return the workers that are to start; none where one of them is not like the others, as with --tx or each."""
+    specs: Sequence[str] = config.getoption("tx", None) or []
+    return specs if {*specs} == {"popen"} and config.getoption("dist") != "each" else []
+
+
+def _start_none(config: pytest.Config) -> None:
+    """Let this process run the tests, as with ``-n 0``."""
+    config.option.tx, config.option.dist, config.option.numprocesses = [], "no", 0
 
 
 def _computes(settings: Settings) -> bool:

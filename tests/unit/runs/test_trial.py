@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.core.concurrency import Deadline, Lazy, paused
+from rag_harness.core.concurrency import Deadline, Lazy, begin_ahead, paused
 from rag_harness.core.errors import BudgetError, CriticalError, DataError, ModelCallError, ModelOutputError
 from rag_harness.core.settings import Settings
 from rag_harness.core.text import language_detection
@@ -522,7 +522,7 @@ def test_what_tells_languages_is_loaded_beside_the_first_call_and_only_for_a_gol
     identifier = Lazy(lambda: loaded.append(threading.current_thread().name))
     monkeypatch.setattr(language_detection, "_identifier", identifier)
     monkeypatch.setattr(language_detection, "_likely", lambda _: pytest.fail("loaded in the thread that asks"))
-    language_detection._begin_loading.cache_clear()
+    begin_ahead.cache_clear()
     for has_gold, threads in ((False, []), (True, ["rag-languages"])):
         trial_module._rehearse.__wrapped__((), has_gold)
         for each in threading.enumerate():

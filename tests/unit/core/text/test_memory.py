@@ -1,4 +1,4 @@
-"""What one run has found out about a text, the next reads, and finds the same."""
+"""Memory of texts: a run reads what an earlier one has found out, and finds the same."""
 
 from __future__ import annotations
 
